@@ -28,6 +28,7 @@ from account_store.stored_answers import StoredAnswers
 from account_store.streams.history import History
 from account_store.streams.registry import Streams
 from account_store.streams.report import Airplay
+from account_store.streams.segments import Segments
 from account_store.suggestions import Suggestions
 from account_store.usage import Usage
 from account_store.users import Users
@@ -64,6 +65,7 @@ class Accounts:
         self.replays = StoredAnswers(self.engine, clock)
         self.streams = Streams(self.engine, clock)
         self.history = History(self.engine, clock)
+        self.segments = Segments(self.engine)
         self.airplay = Airplay(self.engine, clock)
         self.suggestions = Suggestions(self.engine, clock)
         self.usage = Usage(self.engine, self.get, plans.stream_month_price_eur, clock)

@@ -6,6 +6,7 @@ Each package's debian/copyright states its licence; nothing of it is committed. 
 from __future__ import annotations
 
 import subprocess
+import zipfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ def unpack_packages(packages: Iterable[str], folder: Path) -> None:
         (archive,) = folder.glob(f"{package}_*.deb")
         partial = folder / f".{package}"
         subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)  # noqa: S607 - likewise
+        for packed in list(partial.rglob("*.pk3")):
+            with zipfile.ZipFile(packed) as opened:
+                opened.extractall(packed.parent)
+            packed.unlink()
         partial.rename(folder / package)
         archive.unlink()
 

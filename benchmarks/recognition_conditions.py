@@ -1,8 +1,10 @@
 """Recognition of what phones hear: recall by condition and length of the clip, wrong answers, CPU, and how reliable answers are.
 
     python -m benchmarks.recognition_conditions WORK [--recordings 100000] [--clips 1] [--seconds 5 10 20] [--held P ...] [--absent P ...]
+        [--peer FOLDER]
 
-Tracks of HELD_PACKAGES are in the index, those of ABSENT_PACKAGES are not. Made-up recordings (recognition_synthetic.py,
+Tracks of HELD_PACKAGES are in the index, those of ABSENT_PACKAGES are not; each held package has a table of its own. With --peer, the peer
+of recognition_peer.py hears the same clips. Made-up recordings (recognition_synthetic.py,
 landmarks_synthetic.py) of MATERIAL_PACKAGES fill it. Clips are cut anywhere from the mono sound at 11,025 samples a second, which the
 service decodes to, and damaged there. They are matched as an upload of one window is (catalog_api/recognition.py), without decoding. The
 packages are fetched into WORK/audio (benchmarks/game_music.py).
@@ -35,6 +37,7 @@ from benchmarks import landmarks_synthetic, recognition_synthetic
 from benchmarks.game_music import list_tracks
 from benchmarks.recognition_clips import SHORTEST_SECONDS
 from benchmarks.recognition_damage import make_pink_noise, read_speech
+from benchmarks.recognition_peer import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,6 +78,9 @@ class Asked(NamedTuple):
     milliseconds: float
     method: str = ""
     probability: float = 0.0
+    package: str = ""
+    is_peer_right: bool | None = None
+    """None: the peer answered nothing, or was not asked."""
 
 
 def measure_rms(sound: Sound) -> float:
@@ -193,7 +199,12 @@ def build(work: Path, held: Mapping[str, NDArray[np.int16]], recordings: int) ->
         yield from landmarks_synthetic.read_landmark_batches(landmarks, first_id=0, apart=2)
         yield FingerprintBatch.of(ids, [find_peaks(sound) for sound in held.values()])
 
+    started = time.process_time()
     build_index(iterate_batches(), work / "conditions", landmarks=iterate_landmarks())
+    microseconds = 1e6 * (time.process_time() - started) / (recordings + len(held))
+    sizes = [(file.name.startswith("landmark_"), file.stat().st_size) for file in (work / "conditions").rglob("*") if file.is_file()]
+    own, others = (sum(size for is_own, size in sizes if is_own is wanted) / (recordings + len(held)) for wanted in (True, False))
+    print(f"build: {microseconds:.0f} us of CPU a recording; index: {others:.0f} bytes a recording, landmarks {own:.0f} more")
     return dict(zip(ids, held, strict=True))
 
 
@@ -257,15 +268,23 @@ def _cut_clip(sound: NDArray[np.int16], change: Condition, speech: Sound, second
 
 
 def print_table(rows: Sequence[Asked], seconds: Sequence[int]) -> None:
-    """Print recall, wrong answers and CPU by condition and length; then the reliability of answers."""
+    """Print recall, wrong answers and CPU by condition and length."""
     for condition in dict.fromkeys(row.condition for row in rows):
         cells = []
         for length in seconds:
             mine = [row for row in rows if (row.condition, row.seconds) == (condition, length)]
             wrong = sum(row.confidence is not None and not row.is_right for row in mine)
             middle, high = np.quantile([row.milliseconds for row in mine], [0.5, 0.99])
-            cells.append(f"{np.mean([row.is_right for row in mine]):.2f}, {wrong} wrong of {len(mine)}, {middle:.0f}/{high:.0f} ms")
+            peer = [row.is_peer_right for row in mine]
+            is_asked = any(one is not None for one in peer)
+            peers = f"; peer {np.mean([one is True for one in peer]):.2f}, {peer.count(False)} wrong" if is_asked else ""
+            right = np.mean([row.is_right for row in mine])
+            cells.append(f"{right:.2f}, {wrong} wrong of {len(mine)}, {middle:.0f}/{high:.0f} ms{peers}")
         print(f"| {condition} | " + " | ".join(cells) + " |")
+
+
+def print_reliability(rows: Sequence[Asked]) -> None:
+    """Print how often answers of each confidence are right, and the CPU of clips with and without an answer."""
     answered = [row for row in rows if row.confidence is not None]
     for method in Method:
         for low, high in pairwise(_EDGES):
@@ -293,7 +312,8 @@ def main() -> None:
         "--absent-step", type=int, default=ABSENT_STEP_SECONDS, help="seconds from one window of an absent track to the next"
     )
     parser.add_argument("--held", nargs="+", default=HELD_PACKAGES)
-    parser.add_argument("--absent", nargs="+", default=ABSENT_PACKAGES)
+    parser.add_argument("--absent", nargs="*", default=ABSENT_PACKAGES)
+    parser.add_argument("--peer", type=Path, help="folder of the peer's source")
     options = parser.parse_args()
     held, absent = read_sounds(options.work, options.held), read_sounds(options.work, options.absent)
     names = build(options.work, held, options.recordings)
@@ -302,6 +322,7 @@ def main() -> None:
     speech = speech[: len(speech) // 4 * 4].reshape(-1, 4).mean(axis=1)
     matcher = Matcher(Index.open(options.work / "conditions"))
     print(f"{len(held)} tracks held, {len(absent)} absent, {options.recordings} recordings")
+    peer = Peer(options.peer, held) if options.peer else None
     rows = []
     for condition, length, name, sound in iterate_clips(held, absent, speech, options.seconds, options.clips, options.absent_step):
         started = time.thread_time()
@@ -309,11 +330,15 @@ def main() -> None:
         milliseconds = 1000 * (time.thread_time() - started)
         best = answer.matches[0] if answer.matches else None
         is_right = best is not None and names.get(best.recording_id) == name
-        if best is None:
-            rows.append(Asked(condition, length, is_right, None, milliseconds))
-        else:
-            rows.append(Asked(condition, length, is_right, best.confidence, milliseconds, best.method, best.probability))
-    print_table(rows, options.seconds)
+        peers = None if peer is None else peer.identify(sound)
+        found = (None, milliseconds) if best is None else (best.confidence, milliseconds, best.method, best.probability)
+        one = Asked(condition, length, is_right, *found)
+        rows.append(one._replace(package=name.partition("/")[0], is_peer_right=None if peers is None else peers == name))
+    for package in (*options.held, *options.absent):
+        mine = [row for row in rows if row.package == package]
+        print(f"{package}, {len({name for name in {**held, **absent} if name.startswith(package + '/')})} tracks")
+        print_table(mine, options.seconds)
+    print_reliability(rows)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python -m benchmarks.streams AUDIO WORK [--streams 24 100] [--seconds 60]      cost: a worker and a matcher over real connections
     python -m benchmarks.streams AUDIO WORK --show [--seed 1] [--hard]             truth: four scripted shows on a real Icecast
-    python -m benchmarks.streams AUDIO WORK --rehearse [--shows 4]                 truth: scripted shows, heard faster than time
+    python -m benchmarks.streams AUDIO WORK --rehearse [--shows 4] [--minutes 60]  truth: scripted shows, heard faster than time
+    python -m benchmarks.streams AUDIO WORK --fades 100                            truth: cross-fades alone
 
 AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. `--show` and `--rehearse`
 exit with 1 unless script and rows agree, row for row. Cost is CPU time of the worker process and of the matcher process, by the
@@ -29,11 +30,13 @@ import numpy as np
 
 from account_store import Accounts
 from account_store.streams.stream_tables import airing
+from benchmarks.game_music import PACKAGES
 from benchmarks.recognition_damage import encode_audio
+from benchmarks.streams_fades import MOST_LATE, draw_fades
 from benchmarks.streams_on_air import broadcast_shows
-from benchmarks.streams_rehearsal import CODECS, rehearse
+from benchmarks.streams_rehearsal import CODECS, rehearse, rehearse_fade
 from benchmarks.streams_script import draw_shows, make_world
-from benchmarks.streams_truth import HEADING, spread
+from benchmarks.streams_truth import HEADING, MOST_START_ERROR, spread
 from outbound_http import ALLOW_VARIABLE
 from tests.stream_monitor.icecast import CODECS as FORMS
 
@@ -58,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if _show(world, options) else 1
     if options.rehearse:
         return 0 if _rehearse(world, options) else 1
+    if options.fades:
+        _print_fades(world, options)
+        return 0
     _print_costs(world, options)
     return 0
 
@@ -65,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _make_world(options: argparse.Namespace) -> World:
     shutil.rmtree(options.work / "index", ignore_errors=True)
     began = time.monotonic()
-    world = make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up)
+    world = make_world(options.audio, options.work, most_tracks=options.tracks, made_up=options.made_up, packages=options.packages)
     recordings = f"{len(world.known)} recordings and {options.made_up:,} made-up ones"
     print(f"{recordings} in the index, {len(world.unknown)} outside, made in {time.monotonic() - began:.0f} s", flush=True)
     return world
@@ -87,13 +93,30 @@ def _rehearse(world: World, options: argparse.Namespace) -> bool:
     is_right = True
     for number, show in enumerate(draw_shows(world, options.shows, options.minutes * 60, options.seed, hard=options.hard)):
         form = list(CODECS)[number % len(CODECS)]
-        result, written_after, asked = rehearse(world, show, form)
+        result, written_after, asked = rehearse(world, show, form, options.work / "rehearsal.db", options.seed + number)
         name = f"{form}, seed {options.seed}, {number + 1}"
         print("|", " | ".join((name, *result.build_columns(), spread(written_after), str(asked))), "|", flush=True)
         for complaint in result.list_complaints():
             print(f"  {complaint}")
         is_right &= result.is_right
     return is_right
+
+
+def _print_fades(world: World, options: argparse.Namespace) -> None:
+    late, early = [], []
+    for fade in draw_fades(world, options.fades, options.seed):
+        rows = rehearse_fade(world, fade, options.work / "rehearsal.db")
+        starts = [row.start for row in rows if row.recording_id == fade.truth[1].recording_id]
+        late.append(starts[0] - fade.audible if starts else np.inf)
+        early.append(starts[0] < fade.truth[1].start - MOST_START_ERROR if starts else False)
+        if not late[-1] <= MOST_LATE:
+            print(f"  {late[-1]:.1f} s late: {fade.truth[1]}, audible at {fade.audible:.1f}, {rows}")
+    shares = (
+        f"{np.mean(np.array(late) <= MOST_LATE):.3f} at most {MOST_LATE:.0f} s late, {np.isinf(late).sum()} missing, {sum(early)} early"
+    )
+    print(
+        f"{len(late)} fades of 3 to 8 s: {shares}; late p50 {np.median(late):.2f}, p90 {np.quantile(late, 0.9):.2f}, most {max(late):.2f} s"
+    )
 
 
 def _print_costs(world: World, options: argparse.Namespace) -> None:
@@ -259,9 +282,11 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--tracks", type=int, default=60, help="use at most this many tracks of the music")
     parser.add_argument("--made-up", type=int, default=20_000, help="number of made-up recordings in the index")
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, help="packages of music (benchmarks/game_music.py)")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--rehearse", action="store_true")
     parser.add_argument("--shows", type=int, default=4)
+    parser.add_argument("--fades", type=int, default=0, metavar="N", help="measure this number of cross-fades")
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hard", action="store_true", help="presenters talk over beginnings and ends, songs are cross-faded")

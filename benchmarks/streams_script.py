@@ -22,7 +22,7 @@ from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
 from audio_recognition.index.fingerprint_index import Index
 from benchmarks import recognition_synthetic
-from benchmarks.game_music import list_tracks
+from benchmarks.game_music import PACKAGES, list_tracks
 from benchmarks.recognition_damage import RATE, decode_audio, read_speech
 from benchmarks.streams_truth import Aired
 from stream_monitor.catalog import read_references
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _DECK = {
     "whole": 6, "cut short": 4, "begun late": 3, "repeated": 3,
-    "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2,
+    "talk": 4, "advertisements": 3, "unknown": 3, "silence": 2, "jingle": 4,
 }  # fmt: skip
 """Number of each part in a deck that `_deal` shuffles."""
 _HARD = {"talked over": 3, "cross-faded": 3}
@@ -93,9 +93,9 @@ class _Piece:
     """Seconds over which this piece and the one before are cross-faded."""
 
 
-def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int) -> World:
-    """Read the music and index it with `made_up` further recordings, which are kept in `work`."""
-    files = list_tracks(audio)
+def make_world(audio: Path, work: Path, *, most_tracks: int, made_up: int, packages: Sequence[str] = PACKAGES) -> World:
+    """Read the music of packages and index it with `made_up` further recordings, which are kept in `work`."""
+    files = list_tracks(audio, packages)
     chosen = files[:: max(1, len(files) // most_tracks)]
     read = [samples for file in chosen if len(samples := _read(file)) > _SHORTEST * RATE]
     known = {number: samples for number, samples in enumerate(read, start=1) if number % 3}
@@ -162,12 +162,13 @@ def _draw_part(kind: str, world: World, draw: np.random.Generator) -> list[_Piec
         "begun late": lambda: [_Piece(whole[draw_length(5, len(whole) / RATE - 45) :], number, kind)],
         "talked over": lambda: [_Piece(_talk_over(whole, world.voice, draw), number, kind)],
         "repeated": lambda: [_Piece(whole, number, kind), _Piece(whole, number, kind)],
-        "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*draw_song(), kind, draw.uniform(2, 5))],
+        "cross-faded": lambda: [_Piece(whole, number, kind), _Piece(*draw_song(), kind, draw.uniform(3, 8))],
         "talk": lambda: [_Piece(_cut_talk(world, draw, 6, 40))],
         "advertisements": lambda: [
             _Piece(_mix_advertisement(_cut_talk(world, draw, 12, 30), draw_unknown())) for _ in range(draw.integers(2, 4))
         ],
         "unknown": lambda: [_Piece(draw_unknown()[: draw_length(30, 90)])],
+        "jingle": lambda: [_Piece(draw_unknown()[: draw_length(3, 7)])],
         "silence": lambda: [_Piece(np.zeros(draw_length(3, 12), np.int16))],
     }
     return parts[kind]()

@@ -21,6 +21,8 @@ CHANGES: tuple[InterfaceChange, ...] = (
     InterfaceChange("2026-11-27", "added", "/v1/tracks/resolve", "X-Catalog-Build names the build of bulk resolve and identify."),
     InterfaceChange("2026-11-26", "added", "/v1/artists", "Artists by name."),
     InterfaceChange("2026-11-26", "added", "/v1/conflicts/isrc", "ISRCs that two tracks claim, with the reason that keeps them apart."),
+    InterfaceChange("2026-11-27", "added", "/v1/streams/{id}", "PUT changes address, name, `detection_mode` and `linger_seconds`."),
+    InterfaceChange("2026-11-27", "added", "/v1/streams/{id}/history", "`include=segments` lists talk, unknown music and silence."),
     InterfaceChange("2026-11-26", "added", "/v1/labels", "Labels by name."),
     InterfaceChange("2026-11-26", "added", "/v1/tracks/{id}", "X-Catalog-Build names the build of each lookup."),
     InterfaceChange("2026-11-21", "added", "/v1/tracks/identify", "Identify a recording by its fingerprint or by an audio file."),

@@ -414,17 +414,17 @@ ACCEPT = Parameter("Accept", str, {"type": "string"}, "Media types that the call
 INCLUDABLE = ("isrcs", "links", "provenance")
 
 
-def _read_included(value: str) -> frozenset[str]:
-    wanted = frozenset(value.split(","))
-    if unknown := sorted(wanted - set(INCLUDABLE)):
-        raise ValueError(f"must be a comma-separated list of {', '.join(INCLUDABLE)}; got {_quote(','.join(unknown))}")
-    return wanted
+def _build_include(names: Sequence[str], description: str) -> Parameter[frozenset[str]]:
+    def read(value: str) -> frozenset[str]:
+        wanted = frozenset(value.split(","))
+        if unknown := sorted(wanted - set(names)):
+            raise ValueError(f"must be a comma-separated list of {', '.join(names)}; got {_quote(','.join(unknown))}")
+        return wanted
+
+    one = f"({'|'.join(names)})"
+    return Parameter("include", read, {"type": "string", "pattern": f"^{one}(,{one})*$"}, description, default=frozenset())
 
 
-INCLUDE = Parameter[frozenset[str]](
-    "include",
-    _read_included,
-    {"type": "string", "pattern": r"^(isrcs|links|provenance)(,(isrcs|links|provenance))*$"},
-    "Additional members, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.",
-    default=frozenset(),
-)
+INCLUDE = _build_include(INCLUDABLE, "Additional members, comma-separated: all `isrcs`, the `links`, the `provenance` of each field.")
+SEGMENTS = "segments"
+HISTORY_INCLUDE = _build_include((SEGMENTS,), "`segments`: also what was on between the airings: talk, unknown music, silence.")

@@ -66,6 +66,7 @@ CODES = {
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
     "stream_exists": Code(409, "Stream exists", "You monitor this address already: use the stream that stream_id names, or stop it first."),
+    "stream_stopped": Code(409, "Stream stopped", "A stopped stream stays stopped: register its address again."),
     "webhook_disabled": Code(409, "Webhook disabled", "Nothing is sent to it: set its status to enabled first."),
     "too_many_webhooks": Code(409, "Too many webhooks", "An account has at most 20: delete one first."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from litestar import Request, delete, get, patch, post
+from litestar import Request, delete, get, patch, post, put
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import Receive, Scope
 
@@ -30,7 +30,13 @@ from catalog_api.service import Service
 
 ROUTE = "route"
 """Handler option: the route's declaration."""
-_VERBS: Mapping[str, Callable[..., Callable[..., HTTPRouteHandler]]] = {"GET": get, "POST": post, "PATCH": patch, "DELETE": delete}
+_VERBS: Mapping[str, Callable[..., Callable[..., HTTPRouteHandler]]] = {
+    "GET": get,
+    "POST": post,
+    "PUT": put,
+    "PATCH": patch,
+    "DELETE": delete,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +173,15 @@ def post_route(
 ) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
     """Declare a POST route; the handler also takes the members of the JSON body, and checks them."""
     return _declare_with_body("POST", path, answers, declared)
+
+
+def put_route(
+    path: str,
+    answers: type[msgspec.Struct],
+    **declared: Any,  # noqa: ANN401 - the members of Route
+) -> Callable[[Callable[[ParameterValues, Members], Question]], HTTPRouteHandler]:
+    """Declare a PUT route; its JSON body holds the new state."""
+    return _declare_with_body("PUT", path, answers, declared)
 
 
 def patch_route(

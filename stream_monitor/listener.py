@@ -20,6 +20,7 @@ from account_store.streams.gaps import MONITOR, SOURCE, close_gap, open_gap, rec
 from account_store.streams.heard_months import record_heard_month
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STARTING
 from account_store.streams.runtime import State, update_runtime
+from account_store.streams.segments import SegmentLog
 from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.matcher_process.matcher_errors import MatcherFailedError, MatcherUnavailableError
 from catalog_store.errors import NoSnapshotError
@@ -27,6 +28,7 @@ from stream_monitor.capture.errors import CaptureError, DecoderError
 from stream_monitor.capture.source import Source, open_source
 from stream_monitor.clock import AirClock
 from stream_monitor.fingerprint_buffer import FingerprintBuffer
+from stream_monitor.sound_kinds import SoundKinds
 from stream_monitor.tracker import TICK_SECONDS, Tracker
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from audio_recognition.matching import Answer
     from outbound_http import Outbound
     from stream_monitor.capture.decoders import Decoders
+    from stream_monitor.capture.hls import HlsSource
     from stream_monitor.catalog import LiveCatalog
     from stream_monitor.meters import Meters
     from stream_monitor.trace import Trace
@@ -84,9 +87,14 @@ class Listener:
         self._queue = queue
         self._shared = shared
         listened_ms = lease.listened_ms or round(lease.created_at.timestamp() * 1000)
-        self._tracker = Tracker(shared.catalog, self._ask, queue, listened_ms, earlier)
+        self._tracker = Tracker(shared.catalog, self._ask, queue, listened_ms, earlier, lease.settings)
+        self._segments = SegmentLog()
         self._stopping = threading.Event()
-        self._source: Source | None = None
+        self._awake = threading.Event()
+        """Set to end a rest before its time."""
+        self._is_moving = False
+        """The address has changed: the present connection ends, and the next one begins at once."""
+        self._source: Source | HlsSource | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream-{lease.stream_id}", daemon=True)
         self._has_heard = False
         self._heard_month = ""
@@ -110,6 +118,19 @@ class Listener:
     def stop(self) -> None:
         """Stop listening, from any thread. The listener's thread ends soon; a read that waits ends at once."""
         self._stopping.set()
+        self._wake()
+
+    def change(self, lease: Lease) -> None:
+        """Go on under `lease`, which has another address or other settings, from any thread."""
+        moves = lease.url != self._lease.url
+        self._lease = lease
+        self._tracker.settings = lease.settings
+        if moves:
+            self._is_moving = True
+            self._wake()
+
+    def _wake(self) -> None:
+        self._awake.set()
         source = self._source
         if source is not None:
             source.close()
@@ -123,6 +144,9 @@ class Listener:
         attempts, running_at, resumed = 0, time.monotonic(), False
         while not self._stopping.is_set():
             began = time.monotonic()
+            self._is_moving = False
+            # Cleared before the address is read: a change from here on ends the connection or the rest.
+            self._awake.clear()
             try:
                 if not resumed and self._last is not None:
                     self._tracker.resume(self._last)
@@ -141,6 +165,10 @@ class Listener:
                 self._source = None
             if self._stopping.is_set():
                 break
+            if self._is_moving:
+                # The registry has set the state to `starting`, too.
+                self.runtime_status, attempts, running_at = STARTING, 0, time.monotonic()
+                continue
             if self.runtime_status == RUNNING:
                 running_at = time.monotonic()
                 # Only a steady run resets the waits: a source that drops every few seconds must not be asked every second.
@@ -154,12 +182,12 @@ class Listener:
 
     def _rest(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._stopping.wait(min(left, TICK_SECONDS)):
+        while (left := until - time.monotonic()) > 0 and not self._awake.wait(min(left, TICK_SECONDS)):
             self._tracker.end_overdue_play(_read_time_ms())
 
     def _listen(self) -> None:
         """Listen to one connection until it ends."""
-        buffer, clock = FingerprintBuffer(), self._shared.new_clock()
+        buffer, clock, kinds = FingerprintBuffer(), self._shared.new_clock(), SoundKinds()
         connected_at = time.monotonic()
         next_look = next_trace = TICK_SECONDS * SAMPLE_RATE
         # Known to `stop` from here on: it closes the source, which ends a read that waits.
@@ -168,9 +196,10 @@ class Listener:
         before_ms = self._tracker.listened_ms
         try:
             for samples in self._shared.decoders.decode(source, self._set_format):
-                if self._stopping.is_set():
+                if self._stopping.is_set() or self._is_moving:
                     return
                 buffer.feed(samples)
+                kinds.feed(samples)
                 # The time of arrival, read before any work on the sound: the clock would take work for a delay of the source.
                 clock.note_arrival(buffer.samples, now_ms := _read_time_ms())
                 self._shared.meters.heard_seconds.inc(len(samples) / SAMPLE_RATE)
@@ -185,7 +214,7 @@ class Listener:
                         self._end_gap(before_ms, clock.convert_sample(0))
                     next_look = buffer.samples + TICK_SECONDS * SAMPLE_RATE
                     next_trace = buffer.samples + TICK_SECONDS * SAMPLE_RATE / 2
-                    self._look(buffer, clock)
+                    self._look(buffer, clock, kinds)
                 elif buffer.samples >= next_trace:
                     next_trace = next_look
                     self._tracker.update_trace(buffer, clock)
@@ -194,12 +223,12 @@ class Listener:
                 ahead = buffer.samples / SAMPLE_RATE - (time.monotonic() - connected_at)
                 # A server that sends a file gives hours at once. Waiting here fills the socket, so TCP slows the server down.
                 if ahead > self._shared.most_ahead_seconds:
-                    self._stopping.wait(ahead - self._shared.most_ahead_seconds)
+                    self._awake.wait(ahead - self._shared.most_ahead_seconds)
         finally:
             source.close()
             if buffer.samples > next_look - TICK_SECONDS * SAMPLE_RATE:
                 # Up to TICK_SECONDS of sound came since the last decision. The connection has ended, but the play has not.
-                self._look(buffer, clock)
+                self._look(buffer, clock, kinds)
 
     def _count(self, samples: int, now_ms: int) -> None:
         """Record the month once a second of its sound has come."""
@@ -211,7 +240,7 @@ class Listener:
         if before < SAMPLE_RATE <= self._heard_samples:
             self._queue.post(lambda connection, stream_id: record_heard_month(connection, stream_id, month))
 
-    def _look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
+    def _look(self, buffer: FingerprintBuffer, clock: AirClock, kinds: SoundKinds) -> None:
         before = self._tracker.play
         try:
             self._tracker.look(buffer, clock)
@@ -225,6 +254,9 @@ class Listener:
                 self._queue.post(_build_gap_write(MONITOR, self._unmatched_ms, "recognition did not answer"))
                 log.warning("the recognition of a stream is interrupted", stream_id=self._lease.stream_id, reason=str(error))
         self._keep_trace()
+        # Sound of a known play is not examined: most of the time this costs nothing.
+        for one in kinds.take(is_wanted=not self._tracker.is_following):
+            self._segments.note(one.kind, clock.convert_sample(one.start), clock.convert_sample(one.end), self._queue.post)
 
     def _keep_trace(self) -> None:
         if (trace := self._tracker.trace) is not None:

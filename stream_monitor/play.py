@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, start
+from stream_monitor.fades import LONGEST_FADE_MS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from stream_monitor.references import Place, Reference
-
-LONGEST_FADE_MS = 7_000
-"""Longest overlap of two tracks while one fades into the next."""
 
 
 @dataclass(eq=False)
@@ -58,8 +56,16 @@ class Play:
     @property
     def end_ms(self) -> int:
         """Air time of the recording's end, if it plays so far."""
-        seconds = max((one.seconds for one in self.references), default=float(self.track.seconds or 0))
-        return self.anchor_ms + round(seconds * 1000)
+        return self.anchor_ms + self._length_ms
+
+    @property
+    def longest_ms(self) -> int:
+        """Latest end of the airing: a player that pauses, or a clock that jumps, makes no airing longer than its file."""
+        return self.started_ms + self._length_ms
+
+    @property
+    def _length_ms(self) -> int:
+        return round(1000 * max((one.seconds for one in self.references), default=float(self.track.seconds or 0)))
 
     def is_same(self, recording_id: int, anchor_ms: int) -> bool:
         """Return whether a detection with that anchor belongs to this play: nobody plays a recording again while it still plays.

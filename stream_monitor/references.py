@@ -97,15 +97,10 @@ class Reference:
 
         At both ends of a stretch half a run decides.
         """
-        first, items = window
-        last = first + items.shape[1]
-        start = max(0, -(-(first + place.shift) // STORE_STRIDE))
-        end = min(len(self.stored), -(-(last + place.shift) // STORE_STRIDE))
+        numbers, rates = self.measure_differences(place, window)
         # Less than half a run decides nothing.
-        if end - start < _RUN_ITEMS // 2 + 1:
+        if len(rates) < _RUN_ITEMS // 2 + 1:
             return np.zeros(0, np.int64)
-        numbers = np.arange(start, end) * STORE_STRIDE - place.shift
-        rates = np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first]) / _BITS
         # Differences of cumulative sums give the mean of each run in one pass.
         sums = np.concatenate([[0.0], np.cumsum(rates)])
         middles = np.arange(len(rates))
@@ -113,11 +108,10 @@ class Reference:
         found: NDArray[np.int64] = numbers[(sums[high] - sums[low]) / (high - low) < _MATCHING_RATE]
         return found
 
-    def measure_difference(self, place: Place, window: tuple[int, NDArray[np.uint32]]) -> float:
-        """Return the share of bits in which the items of the window differ from the recording at `place`; 0 when none can be compared."""
+    def measure_differences(self, place: Place, window: tuple[int, NDArray[np.uint32]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the numbers of the items of the window that can be compared at `place`, and the share of differing bits of each."""
         first, items = window
         start = max(0, -(-(first + place.shift) // STORE_STRIDE))
         end = max(start, min(len(self.stored), -(-(first + items.shape[1] + place.shift) // STORE_STRIDE)))
         numbers = np.arange(start, end) * STORE_STRIDE - place.shift
-        differing = np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first])
-        return float(differing.mean()) / _BITS if len(numbers) else 0.0
+        return numbers, np.bitwise_count(self.stored[start:end] ^ items[place.phase, numbers - first]) / _BITS

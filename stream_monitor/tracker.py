@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from account_store.streams.registry import BALANCED, SENSITIVE, Settings
 from audio_recognition.chromaprint import FIRST_ITEM_SECONDS, ITEMS_PER_SECOND
 from audio_recognition.matching import SURE_ITEMS, Match, Reason
+from stream_monitor.fades import LONGEST_FADE_MS, is_cross_fade
 from stream_monitor.fingerprint_buffer import find_middle
-from stream_monitor.play import LONGEST_FADE_MS, Play
+from stream_monitor.play import Play
 from stream_monitor.trace import Trace
 
 if TYPE_CHECKING:
@@ -43,8 +45,10 @@ VERY_GOOD = 0.08
 VERY_GOOD_ITEMS = 55
 CONFIRMED = 0.22
 """Bit error rate of the seconds that confirm a match, and of those that find a play again in another connection."""
-LINGER_MS = 30_000
-"""Time without a match after which a play ends, if its end comes no sooner. It continues if it comes back later."""
+_FOUND_AGAIN_MS = 120_000
+"""Time after its end within which another connection may find a play again."""
+_COVERED_MS = 7_500
+"""Seconds of a recording behind its fingerprint that need no question to the matcher."""
 _FRESH_ITEMS = round(4 * ITEMS_PER_SECOND)
 """Age of its last match up to which a track still plays."""
 _SNAP_MS = 2_000
@@ -55,11 +59,11 @@ _UNDETECTED_MS = 15_000
 """A track that played for less before or after a gap may not have been detected."""
 _SHORT_OUTAGE_MS = 30_000
 """A source that was away for no longer is presumed to have played on."""
-_FADED = 0.035
-"""A track that fades out under the next one differs by .04 to .18 of its bits more than before; one that is cut off by .02 at most."""
 _HALF_ITEM_MS = FIRST_ITEM_SECONDS * 500
 _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items after the last one that is like a track which still have some of it in them."""
+_MOST_MIXED_MS = 7_000
+"""Most time before the last sound of a track in which the next one can be told in it."""
 _TRACED_MS = 300_000
 """A trace is ignored this long after its end."""
 _NEAR_ITEMS = 80
@@ -105,6 +109,7 @@ class Tracker:
         queue: WriteSink,
         listened_ms: int,
         earlier: Trace | None = None,
+        settings: Settings | None = None,
     ) -> None:
         """Track a stream that was listened to until `listened_ms` (its registration, if it never was).
 
@@ -113,10 +118,12 @@ class Tracker:
         self._catalog = catalog
         self._match = match
         self._queue = queue
+        self.settings = settings or Settings()
+        """Read at each decision: the account may change them."""
         self._candidate: _Candidate | None = None
         self._fresh_from = 0
         """The connection's first item without sound of the last play."""
-        self._is_following = False
+        self.is_following = False
         """The present sound belongs to `play`."""
         self._earlier = earlier
         """The trace of the connection before."""
@@ -141,7 +148,7 @@ class Tracker:
         """Expect sound of another connection, with a buffer and a clock of its own."""
         self._candidate = None
         self._fresh_from = 0
-        self._is_following = False
+        self.is_following = False
         self._earlier, self.trace = self.trace or self._earlier, None
         self._listened_before_ms = self.listened_ms
         # A connection of a few seconds detects nothing, so the gap before it goes on through it.
@@ -155,7 +162,7 @@ class Tracker:
         """End a play that must be over by now, while nothing is heard."""
         play = self.play
         # Nothing is heard here, so silence proves nothing: the play gets four times as long as in `look`.
-        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + 4 * LINGER_MS) + LINGER_MS:
+        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + 4 * self._linger_ms) + self._linger_ms:
             self._end(play)
 
     def look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
@@ -169,16 +176,16 @@ class Tracker:
         # The order matters: `_identify` may raise while the matcher is away, so everything that needs no matcher comes first.
         follows = self.play is not None and self._follow(self.play, buffer, clock)
         play = self.play
-        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + LINGER_MS):
+        if play is not None and play.is_open and now_ms > min(play.end_ms, play.heard_ms + self._linger_ms):
             self._end(play)
-        self._is_following = follows
+        self.is_following = follows
         self.update_trace(buffer, clock)
         if not follows:
             self._identify(buffer, clock)
 
     def update_trace(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         """Keep the trace of sound that belongs to no play; call it between two decisions, too."""
-        self.trace = None if self._is_following else Trace.of(buffer, clock, self._fresh_from)
+        self.trace = None if self.is_following else Trace.of(buffer, clock, self._fresh_from)
 
     def _follow(self, play: Play, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Return whether the last play still plays, and extend it if so."""
@@ -203,7 +210,7 @@ class Tracker:
         if play.is_presumed:
             self._extend(play, min(self.listened_ms, play.end_ms))
             # When the fingerprint ends long before the recording, another sound may have begun, so the matcher is asked.
-            return self.listened_ms < play.end_ms < play.anchor_ms + reference.covered_seconds * 1000 + LINGER_MS / 4
+            return self.listened_ms < play.end_ms < play.anchor_ms + reference.covered_seconds * 1000 + _COVERED_MS
         return self._find_near(play, buffer)
 
     def _bridge(self, first_ms: int) -> None:
@@ -219,7 +226,7 @@ class Tracker:
     def _find_again(self, play: Play, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Search a new connection for the last play: first at its expected place, then in the whole recording."""
         window = buffer.read_since(buffer.end - WINDOW_ITEMS)
-        if window[1].shape[1] < SURE_ITEMS or self.listened_ms > play.end_ms + 4 * LINGER_MS:
+        if window[1].shape[1] < SURE_ITEMS or self.listened_ms > play.end_ms + _FOUND_AGAIN_MS:
             return False
         expected = round((clock.convert_sample(0) - play.anchor_ms) / 1000 * ITEMS_PER_SECOND)
         for reference in play.references:
@@ -246,6 +253,7 @@ class Tracker:
         return True
 
     def _extend(self, play: Play, until_ms: int) -> None:
+        until_ms = min(until_ms, play.longest_ms)
         if until_ms <= play.heard_ms:
             return
         play.heard_ms = until_ms
@@ -279,11 +287,22 @@ class Tracker:
             play.references = best.references
             play.take(best.reference, best.place, anchor_ms)
             self._follow(play, buffer, clock)
-        elif best.match.bit_error_rate <= VERY_GOOD and best.match.overlap_items >= VERY_GOOD_ITEMS:
+        elif self._is_sure(best.match):
             self._start(best, buffer, clock)
         else:
             # Matches of lower quality also come from other music: the next seconds must belong to the recording, too.
             self._candidate = best
+
+    def _is_sure(self, match: Match) -> bool:
+        """Return whether a match needs no second one."""
+        if self.settings.detection_mode == BALANCED:
+            return match.bit_error_rate <= VERY_GOOD and match.overlap_items >= VERY_GOOD_ITEMS
+        return self.settings.detection_mode == SENSITIVE
+
+    @property
+    def _linger_ms(self) -> int:
+        """Time without a match after which a play ends, if its end comes no sooner. It continues if it comes back later."""
+        return 1000 * self.settings.linger_seconds
 
     def _locate(self, match: Match, window: tuple[int, NDArray[np.uint32]]) -> _Candidate | None:
         """Return the matched recording with its place in the connection; None when the catalog has no fingerprint of it (any more)."""
@@ -315,24 +334,29 @@ class Tracker:
         matching = found.reference.find_matching_items(found.place, buffer.read_since(-found.place.shift))
         # Some items match by chance while the play before is heard. Without this limit one start lay 26.9 s too early.
         if before is not None:
-            from_ms = before.confirmed_ms - LONGEST_FADE_MS - clock.convert_sample(find_middle(0, phase))
+            from_ms = before.confirmed_ms - _MOST_MIXED_MS - clock.convert_sample(find_middle(0, phase))
             matching = matching[matching >= from_ms / 1000 * ITEMS_PER_SECOND]
         if track is None or not len(matching):
             return False
         anchor_ms, first_ms = clock.convert_sample(found.place.origin), clock.convert_sample(find_middle(int(matching[0]), phase))
-        is_crossfade = before is not None and _is_faded_out(before, anchor_ms, first_ms, buffer, clock)
+        is_crossfade = False
+        if before is not None and before.reference is not None and before.place is not None and before.confirmed_ms >= anchor_ms:
+            old, new = (before.reference, before.place), (found.reference, found.place)
+            is_crossfade = is_cross_fade(old, new, anchor_ms, first_ms, buffer, clock)
         started_ms = anchor_ms if is_crossfade else self._estimate_start(found.references, anchor_ms, first_ms, clock.convert_sample(0))
         if before is not None:
             # In a cross-fade the old track stops to match while it is still heard: it lasts until the new one matches.
             if is_crossfade:
-                before.heard_ms = before.confirmed_ms = max(before.confirmed_ms, min(first_ms, before.end_ms))
+                before.heard_ms = before.confirmed_ms = max(before.confirmed_ms, min(first_ms, before.end_ms, before.longest_ms))
             # Presumed sound ends where the next play begins; confirmed sound stays.
             before.heard_ms = min(before.heard_ms, max(before.confirmed_ms, started_ms))
             self._end(before)
         heard_ms = clock.convert_sample(find_middle(int(matching[-1]), phase))
+        # Clocks of two connections may differ a little: no airing outlasts its file.
+        heard_ms = min(heard_ms, started_ms + round(found.reference.seconds * 1000))
         self.play = Play(track, found.references, anchor_ms, started_ms, heard_ms, found.match.confidence, confirmed_ms=heard_ms)
         self.play.take(found.reference, found.place, anchor_ms)
-        self._is_following, self.trace = True, None
+        self.is_following, self.trace = True, None
         self._queue.post(self.play.write_start)
         return True
 
@@ -361,33 +385,6 @@ class Tracker:
         if earlier is None or connected_ms - earlier.until_ms > _TRACED_MS:
             return None
         return earlier.find_start(references, anchor_ms)
-
-
-def _is_faded_out(play: Play, anchor_ms: int, first_ms: int, buffer: FingerprintBuffer, clock: AirClock) -> bool:
-    """Return whether `play` faded out under another one that began at `anchor_ms` and is recognised from `first_ms` on.
-
-    A play that was cut off, for another that began late, matches its fingerprint until then.
-    """
-    if (
-        play.place is None
-        or play.reference is None
-        or not anchor_ms < first_ms <= anchor_ms + LONGEST_FADE_MS
-        or play.confirmed_ms < anchor_ms
-    ):
-        return False
-
-    def measure(from_ms: float, until_ms: float) -> float:
-        assert play.place is not None  # noqa: S101 -- see above
-        assert play.reference is not None  # noqa: S101 -- likewise
-        origin_ms = clock.convert_sample(find_middle(0, play.place.phase))
-        start, end = (round((at - origin_ms) / 1000 * ITEMS_PER_SECOND) for at in (from_ms, until_ms))
-        first, items = buffer.read_since(max(0, start))
-        return play.reference.measure_difference(play.place, (first, items[:, : max(0, end - first)]))
-
-    # Items within half an item of the new track already hold sound of both tracks, so they do not count as the old one alone.
-    pure_ms = anchor_ms - _HALF_ITEM_MS
-    alone = measure(pure_ms - TICK_SECONDS * 1000, pure_ms)
-    return measure(anchor_ms + _HALF_ITEM_MS / 2, first_ms - 1.25 * _HALF_ITEM_MS) > alone + _FADED
 
 
 def _build_range(shift: int) -> NDArray[np.int64]:

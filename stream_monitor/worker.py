@@ -94,13 +94,18 @@ class Worker:
         log.info("the monitor worker has stopped")
 
     def _rebalance(self) -> None:
-        """Renew the leases, drop lost ones, release those above this worker's share, and claim free streams."""
+        """Renew the leases, follow changed streams, drop lost ones, release those above this worker's share, and claim free streams."""
         # Renewed before anything else: everything below may take a while, and the leases run on.
-        lost = self._leases.renew((one.lease for one in self._held.values()), self._collect_listened())
-        for lease in lost:
+        renewed = self._leases.renew((one.lease for one in self._held.values()), self._collect_listened())
+        for lease in renewed.changed:
+            held = self._held[lease.stream_id]
+            log.info("a stream was changed", stream_id=lease.stream_id, has_moved=lease.url != held.lease.url)
+            held.lease = lease
+            held.listener.change(lease)
+        for lease in renewed.lost:
             log.info("a stream was stopped or taken over", stream_id=lease.stream_id)
             self._shared.meters.lost_leases.inc()
-        self._drop(lost)
+        self._drop(renewed.lost)
         self._release([one.lease for one in list(self._held.values())[: self._leases.count_surplus(len(self._held))]])
         for lease in self._leases.claim(len(self._held)):
             self._take(lease)

@@ -2,7 +2,7 @@
 
     leases = Leases(engine, "host-4711", capacity=100)
     mine = leases.claim()                       # free streams, up to this worker's share
-    lost = leases.renew(mine)                   # every few seconds; another worker has the lost ones
+    renewed = leases.renew(mine)                # every few seconds; another worker has the lost ones
     with engine.begin() as connection:
         hold(connection, lease)                 # LeaseLostError: write nothing
         airings.extend(connection, ...)
@@ -15,21 +15,21 @@ Out of scope: sound (`stream_monitor`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, func, or_, select, text
 
 from account_store.database import SQLITE
 from account_store.errors import AccountError
-from account_store.streams.registry import ACTIVE
+from account_store.streams.registry import ACTIVE, Settings
 from account_store.streams.stream_tables import monitor_worker, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Row
 
 LEASE_SECONDS = 10.0
 """Time after which the streams of a dead worker are free. Renew leases at a fifth of it."""
@@ -53,6 +53,17 @@ class Lease:
     created_at: datetime
     listened_ms: int | None
     """End of an earlier worker's listening, Unix milliseconds; None for a stream that was never heard."""
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What became of leases."""
+
+    lost: list[Lease]
+    """Stopped, or another worker's."""
+    changed: list[Lease]
+    """Still held; the account changed the address or the settings, which these have."""
 
 
 class Leases:
@@ -80,32 +91,35 @@ class Leases:
             ids = list(connection.scalars(free))
             values = {"worker_id": self._worker_id, "lease_ends_ms": now + self._milliseconds, "lease_token": stream.c.lease_token + 1}
             connection.execute(stream.update().where(stream.c.stream_id.in_(ids)).values(values))
-            names = ("stream_id", "account_id", "url", "name", "lease_token", "created_at", "listened_ms")
-            rows = connection.execute(select(*(stream.c[name] for name in names)).where(stream.c.stream_id.in_(ids))).all()
-        return [Lease(*row) for row in rows]
+            rows = connection.execute(select(stream).where(stream.c.stream_id.in_(ids))).all()
+        return [
+            Lease(one.stream_id, one.account_id, one.url, one.name, one.lease_token, one.created_at, one.listened_ms, _read_settings(one))
+            for one in rows
+        ]
 
     def count_surplus(self, held: int) -> int:
         """Return by how many `held` streams exceed this worker's share: other workers have room for them."""
         with self._engine.begin() as connection:
             return max(0, held - self._compute_share(connection, read_database_ms(connection)))
 
-    def renew(self, leases: Iterable[Lease], listened_ms: Mapping[str, int] | None = None) -> list[Lease]:
-        """Extend the leases; return the lost ones. `listened_ms`: end of listening of each stream."""
+    def renew(self, leases: Iterable[Lease], listened_ms: Mapping[str, int] | None = None) -> Renewal:
+        """Extend the leases. `listened_ms`: end of listening of each stream."""
         leases = list(leases)
         with self._engine.begin() as connection:
             now = read_database_ms(connection)
             self._mark_alive(connection, now)
             is_mine = stream.c.worker_id == self._worker_id
-            mine = connection.execute(select(stream.c.stream_id, stream.c.lease_token).where(is_mine))
-            tokens = {row.stream_id: row.lease_token for row in mine}
+            rows = {row.stream_id: row for row in connection.execute(select(stream).where(is_mine))}
             # The token is compared, not the worker alone: a stream that was lost and claimed again has another lease.
-            kept = [lease for lease in leases if tokens.get(lease.stream_id) == lease.token]
+            kept = [lease for lease in leases if lease.stream_id in rows and rows[lease.stream_id].lease_token == lease.token]
             for lease in kept:
                 values = {"lease_ends_ms": now + self._milliseconds}
                 if listened_ms and lease.stream_id in listened_ms:
                     values["listened_ms"] = listened_ms[lease.stream_id]
                 connection.execute(stream.update().where(_is_held(lease)).values(values))
-        return [lease for lease in leases if lease not in kept]
+        now_held = [replace(one, url=rows[one.stream_id].url, settings=_read_settings(rows[one.stream_id])) for one in kept]
+        changed = [new for old, new in zip(kept, now_held, strict=True) if new != old]
+        return Renewal([lease for lease in leases if lease not in kept], changed)
 
     def release(self, leases: Iterable[Lease]) -> None:
         """End the leases: other workers may take the streams at once."""
@@ -150,6 +164,10 @@ def read_database_ms(connection: Connection) -> int:
         return int(connection.scalar(text("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")) or 0)
     # Not now(): it stands still from the beginning of the transaction.
     return int(connection.scalar(text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")) or 0)
+
+
+def _read_settings(row: Row[Any]) -> Settings:
+    return Settings(row.detection_mode, row.linger_seconds)
 
 
 def _is_held(lease: Lease) -> ColumnElement[bool]:

@@ -1,6 +1,7 @@
-"""Registration of streams: create, list, stop. Workers' leases are in leases.py, airings in airings.py.
+"""Registration of streams: create, change, list, stop. Workers' leases are in leases.py, airings in airings.py.
 
     made = accounts.streams.create(account_id, "https://radio.example.org/live.mp3", "Radio")
+    accounts.streams.change(account_id, made.stream_id, url="https://radio.example.org/new.mp3")
     accounts.streams.stop(account_id, made.stream_id)
 
 A worker claims a new stream within a second or so. A stopped stream stays, with its airings, and is never monitored again.
@@ -10,7 +11,7 @@ Out of scope: whether the account may have streams (a card), whether its address
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -35,6 +36,10 @@ ACTIVE, STOPPED = "active", "stopped"
 STARTING, RUNNING, RECONNECTING, FAILED = "starting", "running", "reconnecting", "failed"
 RUNTIME_STATUSES = (STARTING, RUNNING, RECONNECTING, FAILED, STOPPED)
 """Failed: somebody must act. A worker still tries now and then (contract G2)."""
+STRICT, BALANCED, SENSITIVE = DETECTION_MODES = ("strict", "balanced", "sensitive")
+"""Strict: every match needs a second one. Balanced: a match without doubt needs none. Sensitive: no match needs one."""
+SHORTEST_LINGER, DEFAULT_LINGER, LONGEST_LINGER = 10, 30, 300
+"""Seconds that a track may be covered by other sound until its airing ends."""
 LONGEST_NAME = 200
 LONGEST_URL = 2000
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -58,6 +63,28 @@ class TooManyStreamsError(StateError):
     code = "stream_limit"
 
 
+class StoppedStreamError(StateError):
+    """The stream was stopped, which is final."""
+
+    code = "stream_stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a stream is detected. A worker takes a change over within seconds."""
+
+    detection_mode: str = BALANCED
+    """One of DETECTION_MODES."""
+    linger_seconds: int = DEFAULT_LINGER
+
+    def check(self) -> None:
+        """Raise InvalidValueError if a value is out of its range."""
+        if self.detection_mode not in DETECTION_MODES:
+            raise InvalidValueError(f"detection_mode is one of {', '.join(DETECTION_MODES)}, got {self.detection_mode!r}")
+        if not SHORTEST_LINGER <= self.linger_seconds <= LONGEST_LINGER:
+            raise InvalidValueError(f"linger_seconds is from {SHORTEST_LINGER} to {LONGEST_LINGER}, got {self.linger_seconds}")
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A stream as its account sees it."""
@@ -69,6 +96,7 @@ class Stream:
     status: str
     """ACTIVE or STOPPED."""
     detection_mode: str
+    linger_seconds: int
     created_at: datetime
     stopped_at: datetime | None
     runtime_status: str
@@ -92,30 +120,60 @@ class Streams:
         self._engine = engine
         self._clock = clock
 
-    def create(self, account_id: int, url: str, name: str, *, most: int | None = None) -> Stream:
-        """Create an active stream, which waits for a worker. InvalidValueError: a text is blank or too long.
+    def create(self, account_id: int, url: str, name: str, settings: Settings | None = None, *, most: int | None = None) -> Stream:
+        """Create an active stream, which waits for a worker. InvalidValueError: a text is blank or too long, or a setting out of range.
 
         StreamExistsError: an active stream of the account has that address, in any spelling. TooManyStreamsError: the account has `most`.
         """
-        if not name.strip() or len(name) > LONGEST_NAME:
-            raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters, got {len(name)}")
-        if not url.strip() or len(url) > LONGEST_URL:
-            raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters, got {len(url)}")
-        row = {"stream_id": generate_opaque_id(), "account_id": account_id, "url": url.strip(), "name": name.strip()}
-        key = build_address_key(url.strip())
+        wanted = settings or Settings()
+        wanted.check()
+        row: dict[str, Any] = {
+            "stream_id": generate_opaque_id(),
+            "account_id": account_id,
+            "url": _check_url(url),
+            "name": _check_name(name),
+        }
         with self._engine.begin() as connection:
-            # The account's lock makes registrations count one after the other. On SQLite a transaction has the database to itself.
-            connection.execute(select(account.c.account_id).where(account.c.account_id == account_id).with_for_update())
-            is_active = (stream.c.account_id == account_id) & (stream.c.status == ACTIVE)
-            active = connection.execute(select(stream.c.stream_id, stream.c.url).where(is_active)).all()
-            # Compared here, because SQL cannot tell that two spellings are one address. An account has few active streams.
-            same = next((one.stream_id for one in active if build_address_key(one.url) == key), None)
-            if same is not None:
-                raise StreamExistsError(same)
-            if most is not None and len(active) >= most:
-                raise TooManyStreamsError(f"the account has {len(active)} active streams and may have {most}; stop one first")
-            connection.execute(stream.insert().values({**row, "created_at": self._clock()}))
-        return self.get(account_id, row["stream_id"])  # type: ignore[arg-type]
+            active = _lock_active(connection, account_id, row["url"])
+            if most is not None and active >= most:
+                raise TooManyStreamsError(f"the account has {active} active streams and may have {most}; stop one first")
+            connection.execute(stream.insert().values({**row, **asdict(wanted), "created_at": self._clock()}))
+        return self.get(account_id, row["stream_id"])
+
+    def change(
+        self,
+        account_id: int,
+        stream_id: str,
+        *,
+        url: str | None = None,
+        name: str | None = None,
+        detection_mode: str | None = None,
+        linger_seconds: int | None = None,
+    ) -> Stream:
+        """Change what is not None; history and reports stay. The worker that has the stream follows within seconds.
+
+        InvalidValueError, StreamExistsError: like `create`. StoppedStreamError: it was stopped.
+        """
+        values: dict[str, Any] = {"detection_mode": detection_mode, "linger_seconds": linger_seconds}
+        values |= {"url": None if url is None else _check_url(url), "name": None if name is None else _check_name(name)}
+        values = {column: value for column, value in values.items() if value is not None}
+        with self._engine.begin() as connection:
+            if url is not None:
+                _lock_active(connection, account_id, values["url"], but=stream_id)
+            found = _find_row(connection, account_id, stream_id, lock=True)
+            if found.status != ACTIVE:
+                raise StoppedStreamError("the stream was stopped; register it again")
+            now = {"detection_mode": found.detection_mode, "linger_seconds": found.linger_seconds}
+            Settings(**{column: values.get(column, value) for column, value in now.items()}).check()
+            moves = values.get("url", found.url) != found.url
+            if moves:
+                # The state of the old address says nothing about the new one.
+                values["runtime_status"] = STARTING
+            if values:
+                connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
+            if moves and found.runtime_status != STARTING:
+                emit_status_changed(connection, stream_id, found.runtime_status, self._clock())
+        return self.get(account_id, stream_id)
 
     def get(self, account_id: int, stream_id: str) -> Stream:
         """Return one stream of the account, stopped or not; UnknownError when it has none of that id."""
@@ -151,6 +209,32 @@ class Streams:
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
                 emit_status_changed(connection, stream_id, found.runtime_status, now)
         return self.get(account_id, stream_id)
+
+
+def _check_url(url: str) -> str:
+    if not url.strip() or len(url) > LONGEST_URL:
+        raise InvalidValueError(f"a stream's address has 1 to {LONGEST_URL} characters, got {len(url)}")
+    return url.strip()
+
+
+def _check_name(name: str) -> str:
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise InvalidValueError(f"a stream's name has 1 to {LONGEST_NAME} characters, got {len(name)}")
+    return name.strip()
+
+
+def _lock_active(connection: Connection, account_id: int, url: str, *, but: str = "") -> int:
+    """Return the number of active streams. StreamExistsError: one besides `but` has that address."""
+    # The account's lock makes registrations count one after the other. On SQLite a transaction has the database to itself.
+    connection.execute(select(account.c.account_id).where(account.c.account_id == account_id).with_for_update())
+    is_active = (stream.c.account_id == account_id) & (stream.c.status == ACTIVE)
+    active = connection.execute(select(stream.c.stream_id, stream.c.url).where(is_active)).all()
+    # Compared here, because SQL cannot tell that two spellings are one address. An account has few active streams.
+    key = build_address_key(url)
+    same = next((one.stream_id for one in active if one.stream_id != but and build_address_key(one.url) == key), None)
+    if same is not None:
+        raise StreamExistsError(same)
+    return len(active)
 
 
 def build_address_key(url: str) -> str:

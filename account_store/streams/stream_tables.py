@@ -22,6 +22,7 @@ stream = Table(
     Column("name", String(200), nullable=False),
     Column("status", String(20), nullable=False, server_default="active", index=True),
     Column("detection_mode", String(20), nullable=False, server_default="balanced"),
+    Column("linger_seconds", Integer, nullable=False, server_default="30"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("stopped_at", UtcDateTime),
     Column("runtime_status", String(20), nullable=False, server_default="starting"),
@@ -76,6 +77,18 @@ stream_gap = Table(
     Index("stream_gap_by_time", "stream_id", "started_at"),
 )
 """Time of an active stream that nobody listened to: `source` (the stream was away) or `monitor` (we were). Open while it lasts."""
+
+stream_segment = Table(
+    "stream_segment",
+    metadata,
+    Column("segment_id", _ROW_NUMBER, primary_key=True),
+    Column("stream_id", String(36), ForeignKey("stream.stream_id"), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger, nullable=False),
+    Index("stream_segment_by_time", "stream_id", "started_ms"),
+)
+"""Sound that belonged to no known track when it was heard: `talk`, `music_unknown` or `silence`. Readers cut airings out (segments.py)."""
 
 stream_heard = Table(
     "stream_heard",

@@ -22,7 +22,7 @@ from catalog_api.routes.public_routes import (
 from catalog_api.routes.releases import new_releases, release, releases
 from catalog_api.routes.resolve import resolve, resolve_artists, resolve_releases
 from catalog_api.routes.search_and_browse import browse, genres, search
-from catalog_api.routes.streams import create_stream, stop_stream, stream, stream_history, streams
+from catalog_api.routes.streams import change_stream, create_stream, stop_stream, stream, stream_history, streams
 from catalog_api.routes.suggestions import suggest, suggestions, suggestions_of_track
 from catalog_api.routes.tracks import links, track_by_id, track_by_isrc
 from catalog_api.routes.usage import usage
@@ -70,6 +70,7 @@ ROUTES = [
     streams,
     report,
     stream,
+    change_stream,
     stop_stream,
     stream_history,
     create_webhook,

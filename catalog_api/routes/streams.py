@@ -1,4 +1,4 @@
-"""Live streams: register, list, read, stop; what aired on them (specification 2.8, 4.14, contract G1 to G5). Free of credits."""
+"""Live streams: register, list, read, change, stop; what aired on them (specification 2.8, 4.14, contract G1 to G5). Free of credits."""
 
 from __future__ import annotations
 
@@ -7,34 +7,54 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from account_store.api_keys import Caller
 from account_store.errors import UnknownError
 from account_store.ledger import Charge
 from account_store.streams import history as stored
-from account_store.streams.registry import LONGEST_NAME, LONGEST_URL, RUNNING, StreamExistsError, TooManyStreamsError
+from account_store.streams.registry import (
+    BALANCED,
+    DEFAULT_LINGER,
+    DETECTION_MODES,
+    LONGEST_LINGER,
+    LONGEST_NAME,
+    LONGEST_URL,
+    RUNNING,
+    SHORTEST_LINGER,
+    Settings,
+    StoppedStreamError,
+    StreamExistsError,
+    TooManyStreamsError,
+)
 from account_store.streams.registry import Stream as StoredStream
+from account_store.streams.segments import Segment, convert_time
 from catalog_api.address_check import check_address
 from catalog_api.airplay.track_names import describe_aired_tracks
 from catalog_api.answers import Answer, encode_answer
 from catalog_api.credit_prices import STREAM
 from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, format_timestamp
-from catalog_api.parameters import CURSOR, LIMIT, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
+from catalog_api.parameters import CURSOR, HISTORY_INCLUDE, LIMIT, SEGMENTS, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
 from catalog_api.request_bodies import Members
-from catalog_api.route_declaration import delete_route, get_route, post_route
+from catalog_api.route_declaration import delete_route, get_route, post_route, put_route
 from catalog_api.service import Service
-from catalog_api.wire.stream_types import AiredTrack, AiringEntry, AiringPage, NowPlaying, Stream, StreamPage
+from catalog_api.wire.stream_types import AiredTrack, AiringEntry, AiringPage, AiringSegment, NowPlaying, Stream, StreamPage
 from catalog_store.cursors import LARGEST_PLACE, CursorCodec, Place
 
-_BODY = {
-    "type": "object",
-    "required": ["url", "name"],
-    "properties": {
-        "url": {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": URL_PATTERN},
-        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"},
+_PROPERTIES: dict[str, dict[str, Any]] = {
+    "url": {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": URL_PATTERN},
+    "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": rf"^[^\x00]*{VISIBLE}[^\x00]*$"},
+    "detection_mode": {"type": ["string", "null"], "enum": [*DETECTION_MODES, None], "default": BALANCED},
+    "linger_seconds": {
+        "type": ["integer", "null"], "minimum": SHORTEST_LINGER, "maximum": LONGEST_LINGER, "default": DEFAULT_LINGER
     },
+}  # fmt: skip
+_BODY = {"type": "object", "required": ["url", "name"], "properties": _PROPERTIES}
+_CHANGES = {
+    "type": "object",
+    "properties": {**_PROPERTIES, **{name: {**_PROPERTIES[name], "type": ["string", "null"]} for name in ("url", "name")}},
 }
 _CURSORS = CursorCodec()
 _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).timestamp() // 1)
@@ -54,22 +74,23 @@ _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).tim
     takes_idempotency_key=True,
 )
 def create_stream(_values: ParameterValues, members: Members) -> Question:
-    """Monitor an Icecast, Shoutcast or plain HTTP audio stream from now on, until it is stopped.
+    """Monitor an Icecast, Shoutcast, HLS or plain HTTP audio stream from now on, until it is stopped.
 
     Addresses inside private networks are refused. A name that does not resolve at the moment is accepted, and `unresolved` says so. A few
     seconds later `runtime_status` and `last_error` say whether the stream can be heard. An address of an active stream of yours, in any
     spelling, is `stream_exists`, with its `stream_id`. A stream that is never heard is not billed.
     """
     url, name = members.read_address("url", LONGEST_URL), members.read_text("name", LONGEST_NAME)
+    chosen = {member: value for member, value in _read_settings(members).items() if value is not None}
     members.check()
 
     async def work(service: Service, caller: Caller, _charge: Charge) -> Answer:
         unresolved = await check_address(service.outbound, url)
         create = partial(service.accounts.streams.create, most=service.settings.streams_per_account)
         try:
-            made = await asyncio.to_thread(create, caller.account_id, url, name)
+            made = await asyncio.to_thread(create, caller.account_id, url, name, Settings(**chosen))
         except StreamExistsError as error:
-            raise ApiError("stream_exists", f"{str(error).capitalize()}.", members={"stream_id": error.stream_id}) from None
+            raise _build_exists_error(error) from None
         except TooManyStreamsError as error:
             raise ApiError("stream_limit", f"{str(error).capitalize()}.") from None
         [stream] = await build_streams(service, [made])
@@ -132,6 +153,48 @@ def stream(values: ParameterValues) -> Question:
     return FreeQuestion(work)
 
 
+@put_route(
+    "/v1/streams/{id:str}",
+    Stream,
+    tag="Streams",
+    summary="Change a stream",
+    parameters=(STREAM_ID,),
+    failures=("not_found", "stream_exists", "stream_stopped"),
+    needs_card=True,
+    is_free=True,
+    is_about_catalog=False,
+    body=_CHANGES,
+)
+def change_stream(values: ParameterValues, members: Members) -> Question:
+    """Change address, name or detection settings; absent and null members stay as they are.
+
+    The id, the history and reports stay. The monitor moves to a new address within seconds. `detection_mode`: `strict` wants every match
+    confirmed by the seconds after it, `balanced` those that leave a doubt, `sensitive` none (for jingles and short excerpts).
+    `linger_seconds`: time that talk or other sound may cover a track until its airing ends.
+    """
+    url = None if members.read_value("url") is None else members.read_address("url", LONGEST_URL)
+    name = None if members.read_value("name") is None else members.read_text("name", LONGEST_NAME)
+    settings = _read_settings(members)
+    members.check()
+
+    async def work(service: Service, caller: Caller) -> Answer:
+        unresolved = None if url is None else await check_address(service.outbound, url)
+        change = partial(service.accounts.streams.change, caller.account_id, values[STREAM_ID], url=url, name=name, **settings)
+        try:
+            with _hide_unknown():
+                changed = await asyncio.to_thread(change)
+        except StreamExistsError as error:
+            raise _build_exists_error(error) from None
+        except StoppedStreamError as error:
+            raise ApiError("stream_stopped", f"{str(error).capitalize()}.") from None
+        [one] = await build_streams(service, [changed])
+        if unresolved is not None:
+            one.unresolved = unresolved
+        return encode_answer(one)
+
+    return FreeQuestion(work)
+
+
 @delete_route(
     "/v1/streams/{id:str}",
     Stream,
@@ -159,13 +222,17 @@ def stop_stream(values: ParameterValues) -> Question:
     AiringPage,
     tag="Streams",
     summary="What aired on a stream",
-    parameters=(STREAM_ID, LIMIT, CURSOR),
+    parameters=(STREAM_ID, LIMIT, CURSOR, HISTORY_INCLUDE),
     failures=("not_found", "invalid_cursor"),
     is_free=True,
     is_about_catalog=False,
 )
 def stream_history(values: ParameterValues) -> Question:
-    """Return the airings of the stream, newest first, also one that is still on. Each is one entry, however often it was detected."""
+    """Return the airings of the stream, newest first, also one that is still on. Each is one entry, however often it was detected.
+
+    With `include=segments`, `segments` lists the time without a known track from the oldest airing of the page (the beginning, on the last
+    page) to the page before: `talk`, `music_unknown` (also talk over music) and `silence`, to within some seconds; at most 2,000.
+    """
 
     async def work(service: Service, caller: Caller) -> Answer:
         stream_id, cursor, limit = values[STREAM_ID], values[CURSOR], values[LIMIT]
@@ -178,7 +245,13 @@ def stream_history(values: ParameterValues) -> Question:
         last = found[limit - 1] if len(found) > limit else None
         following = None if last is None else _CURSORS.encode(query, Place(last.started_at.timestamp(), 0, last.airing_id))
         tracks = _describe_tracks(service, found[:limit])
-        return encode_answer(AiringPage([_build_entry(one, tracks[one.airing_id]) for one in found[:limit]], following))
+        page = AiringPage([_build_entry(one, tracks[one.airing_id]) for one in found[:limit]], following)
+        if SEGMENTS in values[HISTORY_INCLUDE]:
+            # The pages together cover all time once: each begins at its oldest airing and ends where the page before began.
+            since, until = None if last is None else last.started_at, None if behind is None else behind.started_at
+            spans = await asyncio.to_thread(service.accounts.segments.list_segments, stream_id, since, until)
+            page.segments = [_build_segment(one) for one in reversed(spans)]
+        return encode_answer(page)
 
     return FreeQuestion(work)
 
@@ -208,6 +281,7 @@ def _build_stream(one: StoredStream, playing: NowPlaying | None) -> Stream:
         status=one.status,
         runtime_status=one.runtime_status,
         detection_mode=one.detection_mode,
+        linger_seconds=one.linger_seconds,
         created_at=format_timestamp(one.created_at),
         stopped_at=_format_optional(one.stopped_at),
         now_playing=playing,
@@ -221,6 +295,23 @@ def _build_stream(one: StoredStream, playing: NowPlaying | None) -> Stream:
 
 def _build_entry(one: stored.Airing, track: AiredTrack) -> AiringEntry:
     return AiringEntry(track, format_timestamp(one.started_at), _format_optional(one.ended_at), one.duration_seconds, one.confidence)
+
+
+def _build_segment(one: Segment) -> AiringSegment:
+    started_at, ended_at = convert_time(one.started_ms), convert_time(one.ended_ms)
+    seconds = round((ended_at - started_at).total_seconds())
+    return AiringSegment(one.kind, format_timestamp(started_at), format_timestamp(ended_at), seconds)
+
+
+def _read_settings(members: Members) -> dict[str, Any]:
+    """Read the settings of detection; None for those that are absent or null."""
+    mode = None if members.read_value("detection_mode") is None else members.read_choice("detection_mode", DETECTION_MODES)
+    seconds = members.read_optional_integer("linger_seconds", SHORTEST_LINGER, LONGEST_LINGER)
+    return {"detection_mode": mode, "linger_seconds": seconds}
+
+
+def _build_exists_error(error: StreamExistsError) -> ApiError:
+    return ApiError("stream_exists", f"{str(error).capitalize()}.", members={"stream_id": error.stream_id})
 
 
 def _format_optional(moment: datetime | None) -> str | None:

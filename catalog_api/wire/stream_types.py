@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from account_store.streams.registry import LONGEST_LINGER, SHORTEST_LINGER
 from catalog_api.wire.catalog_types import TrackArtist
 from catalog_api.wire.values import Date, Id, Isrc, Timestamp
 
@@ -35,7 +36,8 @@ class Stream(msgspec.Struct, omit_defaults=True):
     """A monitored stream.
 
     `now_playing` is null during ads, talk, silence and unknown music (`now_playing_state` unrecognized), and while nothing is recorded
-    (not_listening: the stream starts, reconnects, has failed or was stopped). `last_error` stays after a recovery. `unresolved`, only in
+    (not_listening: the stream starts, reconnects, has failed or was stopped). `last_error` stays after a recovery. `linger_seconds`: time
+    that other sound may cover a track until its airing ends. `unresolved`, only in
     the answer to the registration: why the name of the address does not resolve at the moment.
     """
 
@@ -44,7 +46,8 @@ class Stream(msgspec.Struct, omit_defaults=True):
     name: str
     status: Annotated[str, Meta(extra_json_schema={"enum": ["active", "stopped"]})]
     runtime_status: Annotated[str, Meta(extra_json_schema={"enum": ["starting", "running", "reconnecting", "failed", "stopped"]})]
-    detection_mode: Annotated[str, Meta(extra_json_schema={"enum": ["balanced"]})]
+    detection_mode: Annotated[str, Meta(extra_json_schema={"enum": ["strict", "balanced", "sensitive"]})]
+    linger_seconds: Annotated[int, Meta(ge=SHORTEST_LINGER, le=LONGEST_LINGER)]
     created_at: Timestamp
     stopped_at: Timestamp | None
     now_playing: NowPlaying | None
@@ -73,11 +76,21 @@ class AiringEntry(msgspec.Struct):
     confidence: Annotated[float, Meta(ge=0, le=1)]
 
 
-class AiringPage(msgspec.Struct):
-    """A stream's airings, newest first."""
+class AiringSegment(msgspec.Struct):
+    """Time without a known track: `talk`, `music_unknown` or `silence`."""
+
+    kind: Annotated[str, Meta(extra_json_schema={"enum": ["talk", "music_unknown", "silence"]})]
+    started_at: Timestamp
+    ended_at: Timestamp
+    duration_seconds: Annotated[int, Meta(ge=0)]
+
+
+class AiringPage(msgspec.Struct, omit_defaults=True):
+    """A stream's airings, newest first. `segments` (with `include=segments`): the time between them, newest first."""
 
     results: list[AiringEntry]
     next_cursor: str | None
+    segments: list[AiringSegment] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReportSummaryRow(msgspec.Struct):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream_monitor.capture.source import Source
+    from stream_monitor.capture.feed import PartedSource
 
 log = structlog.get_logger("stream_monitor")
 
@@ -81,13 +81,17 @@ class Decoders:
         with self._lock:
             self._stop()
 
-    def decode(self, source: Source, on_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
+    def decode(self, source: PartedSource, on_format: Callable[[str], None] = lambda _text: None) -> Iterator[NDArray[np.int16]]:
         """Yield `int16[n]` pieces until the source ends. CaptureError: a fault of the source; DecoderError: its process ended or hung."""
-        decoder = self._fork_decoder()
-        try:
-            yield from decoder.decode(source, on_format)
-        finally:
-            decoder.end()
+        has_more = True
+        while has_more:
+            decoder = self._fork_decoder()
+            try:
+                yield from decoder.decode(source, on_format)
+            finally:
+                decoder.end()
+            # The next part comes from another encoder (HLS: a discontinuity), so it gets another process.
+            has_more = source.begin_next()
 
     def _fork_decoder(self) -> _Decoder:
         for _ in range(_TRIES):
@@ -170,7 +174,7 @@ class _Decoder:
         self._slowest_seconds = self._left = slowest_seconds
         self._undecoded = 0
 
-    def decode(self, source: Source, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
+    def decode(self, source: PartedSource, on_format: Callable[[str], None]) -> Iterator[NDArray[np.int16]]:
         unsent = b""
         while True:
             message = self._receive()

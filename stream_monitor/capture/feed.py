@@ -21,7 +21,11 @@ SILENT_SECONDS = 30.0
 """Longest time without a sample while bytes arrive."""
 _FEWEST_BYTES = 2048
 """Bytes needed to recognise MPEG frames: three in a row of most streams."""
-_KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav")
+SILENT_CONTAINER_BYTES = 2 * 1024 * 1024
+"""The same for formats that may carry pictures between the sound."""
+CONTAINERS = ("mpegts", "m4a", "mp4")
+_KNOWN = ("mp3", "aac", "ogg", "opus", "flac", "wav", *CONTAINERS)
+_TS_PACKET = 188
 
 
 class BytesSource(Protocol):
@@ -29,6 +33,13 @@ class BytesSource(Protocol):
 
     def read(self) -> bytes:
         """Return at least a byte; empty at the end."""
+
+
+class PartedSource(BytesSource, Protocol):
+    """A source of parts, each of which needs a decoder of its own."""
+
+    def begin_next(self) -> bool:
+        """Begin the next part; return False when there is none."""
 
 
 class Feed:
@@ -47,6 +58,7 @@ class Feed:
         self._undecoded = bytearray()
         """Read since the last sample: another decoder may be able to decode it."""
         self._most_undecoded = SILENT_HEAD_BYTES
+        self._silent_bytes = SILENT_BYTES
         self._sound_at = time.monotonic()
         self._is_over = False
 
@@ -61,18 +73,20 @@ class Feed:
             self._held += piece
         if not self._held:
             raise CaptureError("the stream ended before any sound")
-        found = found or _detect_adts(self._held) or sniff(self._held)
+        found = found or _detect(self._held)
         if found not in _KNOWN:
             raise LastingCaptureError(_explain_format(self._held))
         if found in ("ogg", "opus"):
             self._links = OggLinks()
+        if found in CONTAINERS:
+            self._most_undecoded = self._silent_bytes = SILENT_CONTAINER_BYTES
         return found
 
     def _detect_format(self) -> str | None:
         """Return the format; None while too few bytes have come."""
         if len(self._held) < _FEWEST_BYTES and not self._held.startswith(b"OggS"):
             return None
-        return _detect_adts(self._held) or sniff(self._held)
+        return _detect(self._held)
 
     def read(self, size: int) -> bytes:
         """Return at most `size` bytes; empty at the end of this file."""
@@ -102,13 +116,22 @@ class Feed:
     def note_sound(self) -> None:
         """Note that the bytes read so far gave sound."""
         self._undecoded.clear()
-        self._most_undecoded = SILENT_BYTES
+        self._most_undecoded = self._silent_bytes
         self._sound_at = time.monotonic()
 
     def reopen(self) -> Feed:
         """Return the next file: from the next link on, else from after the last sound."""
         # The undecoded bytes come again: the new codec began somewhere among them.
         return Feed(self._source, self._next or bytes(self._undecoded) + self._ready + self._held)
+
+
+def _detect(head: bytes) -> str | None:
+    # First: the rest of a transport stream may look like anything.
+    if len(head) > 2 * _TS_PACKET and head[0] == head[_TS_PACKET] == head[2 * _TS_PACKET] == ord("G"):
+        return "mpegts"
+    # MP4 before ADTS, which may occur within it by chance.
+    found = sniff(head)
+    return found if found in CONTAINERS else _detect_adts(head) or found
 
 
 def _detect_adts(head: bytes) -> str | None:
@@ -135,6 +158,4 @@ def _explain_format(head: bytes) -> str:
         return "this is a web page, not an audio stream; give the address that the page's player uses"
     if start.startswith(b"flv"):
         return "this is Flash video (FLV), not an audio stream"
-    if head[:1] == b"G" and head[188:189] == b"G":
-        return "this is an MPEG transport stream; give the address of an MP3, AAC, Ogg, Opus or FLAC stream instead"
     return f"this is not an MP3, AAC, Ogg, Opus, FLAC or WAV stream; it begins with {head[:24]!r}"

@@ -30,11 +30,12 @@ _LARGEST_HEAD = 32 * 1024
 _PIECE = 16 * 1024
 # Shoutcast answers `ICY 200 OK`. The reason may be missing (RFC 9112, 4).
 _STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
+_PARTIAL = 206
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LASTING = {401: "it asks for a password", 403: "it refuses us", 410: "it is gone for good", 451: "it refuses us"}
 _REQUEST = (
     "GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: music-catalog-monitor/1\r\nAccept: */*\r\n"
-    "Icy-MetaData: 1\r\nConnection: close\r\n\r\n"
+    "Icy-MetaData: 1\r\nConnection: close\r\n{more}\r\n"
 )
 
 
@@ -102,6 +103,28 @@ class Response:
             body += piece
         return body[:most]
 
+    @property
+    def is_partial(self) -> bool:
+        """The body is the part that was asked for."""
+        return self.head.status == _PARTIAL
+
+    def read_body(self, most: int, seconds: float) -> bytes:
+        """Return the whole body. CaptureError: it is larger than `most` bytes, is cut short, or takes longer than `seconds`."""
+        length = self.head.headers.get("content-length", "")
+        wanted = int(length) if length.isdigit() and not self._is_chunked else None
+        body = bytearray()
+        until = time.monotonic() + seconds
+        # A server may keep the connection open although it was asked to close it: the length tells where the body ends.
+        while (wanted is None or len(body) < wanted) and len(body) <= most and (piece := self.read()):
+            body += piece
+            if time.monotonic() > until:
+                raise CaptureError(f"{self.target.authority} sent {len(body)} bytes in {seconds:.0f} s; it is too slow to be followed")
+        if len(body) > most:
+            raise LastingCaptureError(f"{self.target.authority} sent more than {most // 2**20} MB where a part of an HLS stream should be")
+        if wanted is not None and len(body) < wanted:
+            raise CaptureError(f"{self.target.authority} hung up after {len(body)} of {wanted} bytes")
+        return bytes(body)
+
     def _read_raw(self) -> bytes:
         if self._rest:
             piece, self._rest = self._rest, b""
@@ -134,12 +157,15 @@ class Response:
         return line.strip()
 
 
-def request_stream(outbound: Outbound, url: str) -> Response:
-    """Request `url`, follow redirects, and return the answer 200. Each address is checked first. CaptureError says why there is none."""
+def request_stream(outbound: Outbound, url: str, part: tuple[int, int] | None = None) -> Response:
+    """Request `url`, follow redirects, and return the answer 200. Each address is checked first. CaptureError says why there is none.
+
+    `part` asks for bytes (offset, length); a server may send all instead (`Response.is_partial`).
+    """
     for _hop in range(MOST_REDIRECTS + 1):
-        response = _request(outbound, url)
+        response = _request(outbound, url, part)
         head, target = response.head, response.target
-        if head.status == 200:  # noqa: PLR2004 -- OK
+        if head.status == 200 or (part is not None and response.is_partial):  # noqa: PLR2004 -- OK
             return response
         response.close()
         if head.status not in _REDIRECTS or "location" not in head.headers:
@@ -151,7 +177,7 @@ def request_stream(outbound: Outbound, url: str) -> Response:
     )
 
 
-def _request(outbound: Outbound, url: str) -> Response:
+def _request(outbound: Outbound, url: str, part: tuple[int, int] | None) -> Response:
     try:
         resolved = outbound.check(url)
         connection = outbound.connect(resolved, OPEN_SECONDS)
@@ -160,8 +186,9 @@ def _request(outbound: Outbound, url: str) -> Response:
     except UnreachableError as error:
         raise CaptureError(str(error)) from error
     target = resolved.target
+    more = "" if part is None else f"Range: bytes={part[0]}-{part[0] + part[1] - 1}\r\n"
     try:
-        connection.sendall(_REQUEST.format(path=target.path, authority=target.authority).encode("ascii"))
+        connection.sendall(_REQUEST.format(path=target.path, authority=target.authority, more=more).encode("ascii"))
         head, rest = _read_head(connection, target.authority)
     except BaseException as error:
         connection.close()

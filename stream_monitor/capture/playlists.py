@@ -1,13 +1,14 @@
 """Playlists that lead to a stream: M3U and PLS, as broadcasters publish them.
 
-HLS (an M3U of media segments) is another protocol and not followed. `is_hls` detects it, so that the error can name it.
+HLS (an M3U of media segments) is another protocol. `is_hls` detects it; hls.py follows it.
 """
 
 from __future__ import annotations
 
 import re
 
-LARGEST_PLAYLIST = 64 * 1024
+LARGEST_PLAYLIST = 2 * 1024 * 1024
+"""Bytes; an HLS playlist of a day is that long."""
 MEDIA_TYPES = frozenset(
     {"audio/x-mpegurl", "audio/mpegurl", "application/x-mpegurl", "application/vnd.apple.mpegurl", "audio/x-scpls", "application/pls+xml"}
 )

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from numpy.typing import NDArray
 
-DEMUXERS: Final = {"mp3": "mp3", "aac": "aac", "ogg": "ogg", "opus": "ogg", "flac": "flac", "wav": "wav"}
+DEMUXERS: Final = {"mp3": "mp3", "aac": "aac", "ogg": "ogg", "opus": "ogg", "flac": "flac", "wav": "wav",
+                  "m4a": "mov", "mp4": "mov", "mpegts": "mpegts"}  # fmt: skip
+"""Format -> demuxer. MP4 must be fragmented, because a stream cannot be read backwards."""
 CODECS: Final = ("mp3", "mp3float", "mp2", "mp2float", "aac", "vorbis", "opus", "flac", "pcm_s16le", "pcm_s24le", "pcm_u8")
 """The only decoders that run on bytes of strangers."""
 PIECE_SAMPLES: Final = SAMPLE_RATE // 2

@@ -1,10 +1,11 @@
-"""Opens the source behind a stream's address: follows playlists and redirects, removes ICY titles."""
+"""Opens the source behind a stream's address: follows playlists, HLS and redirects, removes ICY titles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
+from stream_monitor.capture.hls import HlsSource
 from stream_monitor.capture.http import request_stream
 from stream_monitor.capture.icy import MetadataStripper
 from stream_monitor.capture.playlists import LARGEST_PLAYLIST, is_hls, is_playlist, parse_entries
@@ -39,17 +40,21 @@ class Source:
             if sound or not data:
                 return sound
 
+    def begin_next(self) -> bool:
+        """Return False: the bytes have one part."""
+        return False
+
     def close(self) -> None:
         """Close the connection, from any thread."""
         self._response.close()
 
 
-def open_source(outbound: Outbound, url: str) -> Source:
+def open_source(outbound: Outbound, url: str) -> Source | HlsSource:
     """Open the first stream behind an address that answers. The message of a CaptureError names the remedy."""
     return _open(outbound, url, MOST_PLAYLISTS)
 
 
-def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
+def _open(outbound: Outbound, url: str, playlists_left: int) -> Source | HlsSource:
     response = request_stream(outbound, url)
     try:
         first = response.read()
@@ -61,7 +66,7 @@ def _open(outbound: Outbound, url: str, playlists_left: int) -> Source:
         raise
     response.close()
     if is_hls(body):
-        raise LastingCaptureError("this is an HLS playlist; give the address of an Icecast, Shoutcast or plain HTTP stream instead")
+        return HlsSource(outbound, response.target, body)
     if not playlists_left:
         raise LastingCaptureError(f"playlists lead to playlists more than {MOST_PLAYLISTS} times; give the address of the stream itself")
     failure: CaptureError = LastingCaptureError("the playlist names no address; give the address of the stream itself")

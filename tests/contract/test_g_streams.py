@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from account_store.streams.segments import SegmentLog
 from account_store.streams.stream_tables import stream
+from catalog_api.metering import format_timestamp
 from catalog_api.routes.streams import encode_place
 from catalog_store.cursors import CursorCodec, Place
 from tests.contract.awkward import MERGED, RETIRED, isrc
@@ -129,6 +131,74 @@ def test_g3_g5_sealed_cursors_with_invalid_places_are_refused(radio: Api) -> Non
     assert radio.ask(f"{STREAMS}/{stream_id}/history", cursor=latest)["results"] == []
 
 
+def test_g3_a_changed_stream_keeps_its_id_and_history_and_says_what_changed(radio: Api) -> None:
+    stream_id = new_stream(radio)
+    air(radio, stream_id, 1, datetime.now(UTC) - timedelta(seconds=300))
+    before = radio.ask(f"{STREAMS}/{stream_id}")
+    assert (before["detection_mode"], before["linger_seconds"]) == ("balanced", 30)
+    changes = {"url": "http://93.184.215.14:8000/moved", "detection_mode": "strict", "linger_seconds": 90, "name": None}
+    changed = radio.request("PUT", f"{STREAMS}/{stream_id}", json=changes)
+    assert changed.status_code == 200, changed.text
+    assert changed.json() == {**before, **changes, "name": before["name"]}
+    assert radio.ask(f"{STREAMS}/{stream_id}") == changed.json()
+    assert len(radio.ask(f"{STREAMS}/{stream_id}/history")["results"]) == 1
+    assert radio.request("PUT", f"{STREAMS}/{stream_id}", json={}).json() == changed.json()
+
+
+def test_g3_changes_are_refused_like_registrations(server: Api, radio: Api) -> None:
+    first, second = new_stream(radio), new_stream(radio)
+    path = f"{STREAMS}/{second}"
+    before = radio.ask(path)
+    for body, member in (
+        ({"url": "http://127.0.0.1/live"}, "url"), ({"url": "ftp://x.example/"}, "url"), ({"name": " "}, "name"),
+        ({"detection_mode": "loud"}, "detection_mode"), ({"linger_seconds": 9}, "linger_seconds"),
+        ({"linger_seconds": "9"}, "linger_seconds"),
+    ):  # fmt: skip
+        assert problem(radio.request("PUT", path, json=body)) == (400, "invalid_parameter", [member])
+    taken = radio.request("PUT", path, json={"url": radio.ask(f"{STREAMS}/{first}")["url"]})
+    assert (problem(taken)[:2], taken.json()["stream_id"]) == ((409, "stream_exists"), first)
+    assert problem(with_card(server).request("PUT", path, json={"name": "Mine"}))[:2] == (404, "not_found")
+    assert problem(server.as_caller("free").request("PUT", path, json={"name": "Mine"}))[:2] == (403, "payment_method_required")
+    assert radio.ask(path) == before
+    radio.request("DELETE", path)
+    assert problem(radio.request("PUT", path, json={"name": "Again"}))[:2] == (409, "stream_stopped")
+
+
+def test_g1_settings_of_detection_come_with_the_registration(radio: Api) -> None:
+    body = {"url": PUBLIC, "name": "Radio", "detection_mode": "sensitive", "linger_seconds": 300}
+    made = radio.post(STREAMS, body).json()
+    assert (made["detection_mode"], made["linger_seconds"]) == ("sensitive", 300)
+    assert problem(radio.post(STREAMS, {**body, "detection_mode": 1, "linger_seconds": 301}))[2] == ["detection_mode", "linger_seconds"]
+
+
+def test_g5_segments_are_a_member_of_their_own_and_pages_share_them_out(radio: Api) -> None:
+    stream_id, began = new_stream(radio), NOON - timedelta(days=2)
+    for number in range(3):
+        air(radio, stream_id, 1 + number, began + timedelta(seconds=300 * number), 200)
+    log, base = SegmentLog(), int(began.timestamp() * 1000)
+
+    def post(write: Any, replaces: object = None) -> None:  # noqa: ANN401, ARG001 -- as a worker's queue
+        with radio.accounts.engine.begin() as connection:
+            write(connection, stream_id)
+
+    for number, kind in enumerate(("talk", "music_unknown", "silence")):
+        log.note(kind, base + 1000 * (300 * number + 190), base + 1000 * (300 * number + 300), post)
+    path = f"{STREAMS}/{stream_id}/history"
+    assert "segments" not in radio.ask(path)
+    whole = radio.ask(path, include="segments")["segments"]
+    assert [(one["kind"], one["duration_seconds"]) for one in whole] == [("silence", 100), ("music_unknown", 100), ("talk", 100)]
+    assert whole[2] == {"kind": "talk", "started_at": format_timestamp(began + timedelta(seconds=200)),
+                        "ended_at": format_timestamp(began + timedelta(seconds=300)), "duration_seconds": 100}  # fmt: skip
+    page = radio.ask(path, include="segments", limit=1)
+    turned = page["segments"]
+    assert [one["kind"] for one in turned] == ["silence"]
+    while page["next_cursor"]:
+        page = radio.ask(path, include="segments", limit=1, cursor=page["next_cursor"])
+        turned += page["segments"]
+    assert turned == whole
+    assert radio.refused(path, include="segments,links") == (400, "invalid_parameter", ["include"])
+
+
 def test_g3_stopping_is_for_good_and_twice_is_once(radio: Api) -> None:
     stream_id = new_stream(radio)
     tell(radio, stream_id, "running")
@@ -153,7 +223,7 @@ def test_g3_streams_of_others_and_unknown_streams_are_404(server: Api, radio: Ap
     assert problem(other.get(f"{STREAMS}/{stream_id}"))[:2] == (404, "not_found")
     assert problem(other.request("DELETE", f"{STREAMS}/{stream_id}"))[:2] == (404, "not_found")
     assert radio.ask(f"{STREAMS}/{stream_id}")["status"] == "active"
-    assert problem(radio.request("PUT", f"{STREAMS}/{stream_id}"))[:2] == (405, "method_not_allowed")
+    assert problem(radio.request("PATCH", f"{STREAMS}/{stream_id}"))[:2] == (405, "method_not_allowed")
 
 
 def test_g4_the_track_that_plays_now_is_shown(radio: Api) -> None:

@@ -47,6 +47,7 @@ BODIES: dict[str, list[object]] = {
         {"url": "https://93.184.215.14/hook", "event_types": ["stream.track_started"], "description": "ours"},
         {"url": "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/", "event_types": None},
     ],
+    "change_stream": [{"url": "https://example.org/new", "name": "Radio", "detection_mode": "strict", "linger_seconds": 60}, {}],
     "change_webhook": [{"url": "https://example.org/hook", "status": "disabled", "description": ""}, {}],
     "rotate_webhook_secret": [{"overlap_hours": 24}, {}],
     "replay_webhook": [{"since": "2026-11-21T12:00:00Z"}, {"since": "2026-11-21t12:00:00.5+01:00"}],

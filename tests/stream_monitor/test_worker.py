@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
+from account_store.streams.segments import MUSIC_UNKNOWN, SILENCE
 from account_store.streams.stream_tables import airing, stream, stream_gap
 from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.matching import Matcher
@@ -124,6 +125,52 @@ def test_stopped_stream_is_disconnected_at_once(accounts: Accounts, songs: Index
         assert hung_up.wait(PATIENCE_SECONDS)
     assert rows(accounts, stream_id) == aired
     assert accounts.streams.get(account_id, stream_id).runtime_status == STOPPED
+
+
+def test_changed_address_is_followed_at_once_and_its_history_stays(accounts: Accounts, songs: Index) -> None:
+    old = encoded(sound([Part(1, 16)], LENGTHS), "mp3", source_rate=RATE, rate=RATE)
+    new = encoded(sound([Part(None, 15), Part(5, 33), Part(None, 8)], LENGTHS), "opus", source_rate=RATE, rate=48_000)
+
+    def answer(connection: socket.socket, path: str) -> None:
+        connection.sendall(ok() + (new if path == "/new" else old))
+        OVER.wait(PATIENCE_SECONDS)
+
+    with serving(answer) as address, working(accounts, songs, lease_seconds=1.0):
+        account_id, stream_id = new_stream(accounts, f"{address}/old")
+        until(lambda: len(rows(accounts, stream_id)) == 1)
+        accounts.streams.change(account_id, stream_id, url=f"{address}/new")
+        until(lambda: [song for song, _, _ in rows(accounts, stream_id)] == [1, 5])
+        now = accounts.streams.get(account_id, stream_id)
+        assert (now.runtime_status, now.audio_format, now.last_error) == (RUNNING, "opus, 48000 Hz, mono", None)
+    with accounts.engine.connect() as connection:
+        row = connection.execute(stream.select().where(stream.c.stream_id == stream_id)).one()
+    assert row.lease_token == 1, "the worker kept its lease"
+
+
+def test_changed_address_ends_a_long_wait(accounts: Accounts, songs: Index, show: bytes) -> None:
+    page = b"HTTP/1.0 401 No\r\n\r\n"
+    refusal = serving(lambda connection, _path: connection.sendall(page))
+    with refusal as refusing, serving(endless(show)) as address, working(accounts, songs, lease_seconds=1.0):
+        account_id, stream_id = new_stream(accounts, refusing)
+        until(lambda: accounts.streams.get(account_id, stream_id).runtime_status == FAILED)
+        accounts.streams.change(account_id, stream_id, url=address)
+        until(lambda: len(rows(accounts, stream_id)) == 4)
+
+
+def test_sound_that_is_not_known_is_written_as_segments(accounts: Accounts, songs: Index) -> None:
+    parts = [Part(90, 20), Part(1, 30), Part(0, 12), Part(91, 30)]
+    data = encoded(sound(parts, LENGTHS | {90: 25.0, 91: 30.0}), "mp3", source_rate=RATE, rate=RATE)
+    with serving(endless(data)) as address, working(accounts, songs):
+        _, stream_id = new_stream(accounts, address)
+        read = lambda: accounts.segments.list_segments(stream_id, None, None)  # noqa: E731 -- short, and used here alone
+        until(lambda: len(rows(accounts, stream_id)) == 1 and sum(one.ended_ms - one.started_ms for one in read()) >= 56_000)
+        found = read()
+    start = found[0].started_ms
+    spans = [(one.kind, round((one.started_ms - start) / 1000), round((one.ended_ms - start) / 1000)) for one in found]
+    assert [kind for kind, _, _ in spans] == [MUSIC_UNKNOWN, SILENCE, MUSIC_UNKNOWN]
+    for (_, began, ended), (low, high) in zip(spans, [(0, 20), (50, 62), (62, 92)], strict=True):
+        assert abs(began - low) <= 5
+        assert abs(ended - high) <= 5
 
 
 def test_lost_source_is_retried_and_leaves_a_gap(accounts: Accounts, songs: Index, show: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

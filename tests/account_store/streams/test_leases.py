@@ -58,12 +58,12 @@ def test_stream_is_one_workers_until_its_lease_ends(accounts: Accounts, account_
     first, second = worker(accounts), worker(accounts)
     [lease] = first.claim()
     assert (lease.stream_id, lease.token, lease.listened_ms) == (name, 1, None)
-    assert first.renew([lease], {name: 4711}) == []
+    assert first.renew([lease], {name: 4711}).lost == []
     assert second.claim() == []
     expire(accounts, lease)
     [taken] = second.claim()
     assert (taken.stream_id, taken.token, taken.listened_ms) == (name, 2, 4711)
-    assert first.renew([lease]) == [lease]
+    assert first.renew([lease]).lost == [lease]
 
 
 def test_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, account_id: int) -> None:
@@ -79,7 +79,7 @@ def test_worker_whose_lease_was_lost_can_write_no_more(accounts: Accounts, accou
     with accounts.engine.begin() as connection:
         hold(connection, new)
     stale.release([old])
-    assert heir.renew([new]) == [], "a stale worker gives up nothing of another's"
+    assert heir.renew([new]).lost == [], "a stale worker gives up nothing of another's"
 
 
 def test_released_stream_can_be_claimed_at_once(accounts: Accounts, account_id: int) -> None:

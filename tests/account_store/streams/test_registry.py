@@ -9,7 +9,16 @@ from account_store.streams import airings, runtime
 from account_store.streams.airings import Hearing
 from account_store.streams.gaps import SOURCE, close_gap, open_gap, record_gap
 from account_store.streams.leases import LeaseLostError, Leases, hold
-from account_store.streams.registry import ACTIVE, FAILED, RUNNING, STARTING, STOPPED
+from account_store.streams.registry import (
+    ACTIVE,
+    FAILED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    Settings,
+    StoppedStreamError,
+    StreamExistsError,
+)
 from account_store.streams.stream_tables import airing, stream_gap
 from account_store.webhooks.webhook_tables import webhook_event
 from tests.account_store.conftest import new_caller
@@ -77,7 +86,7 @@ def test_stopping_ends_airing_gap_and_lease_at_once_and_only_once(accounts: Acco
     assert sorted(announced) == ["stream.status_changed", "stream.track_ended", "stream.track_started"]
     clock.move(minutes=5)
     assert accounts.streams.stop(mine, made.stream_id) == stopped
-    assert leases.renew([lease]) == [lease]
+    assert leases.renew([lease]).lost == [lease]
     assert made.stream_id not in {one.stream_id for one in leases.claim()}
 
 
@@ -150,3 +159,45 @@ def test_database_enforces_one_open_airing_a_stream(accounts: Accounts, clock: H
         copy = {name: value for name, value in row._mapping.items() if name != "airing_id"} | change
         with pytest.raises(IntegrityError), accounts.engine.begin() as connection:
             connection.execute(airing.insert().values(copy))
+
+
+def test_change_moves_the_stream_without_a_new_lease_and_keeps_its_history(accounts: Accounts) -> None:
+    mine = new_caller(accounts).account_id
+    made = accounts.streams.create(mine, "https://radio.example/live", "Radio")
+    leases = Leases(accounts.engine, "follows changes", 1000)
+    [lease] = [one for one in leases.claim() if one.stream_id == made.stream_id]
+    air(accounts, made.stream_id, track(1), made.created_at, 30)
+    assert leases.renew([lease]).changed == []
+    changed = accounts.streams.change(
+        mine, made.stream_id, url="https://radio.example/new", name="New", detection_mode="strict", linger_seconds=60
+    )
+    assert (changed.url, changed.name, changed.detection_mode, changed.linger_seconds) == ("https://radio.example/new", "New", "strict", 60)
+    assert changed.stream_id == made.stream_id
+    renewal = leases.renew([lease])
+    assert renewal.lost == []
+    [now] = renewal.changed
+    assert (now.url, now.settings, now.token) == (changed.url, Settings("strict", 60), lease.token)
+    assert leases.renew([now]).changed == []
+    with accounts.engine.begin() as connection:
+        hold(connection, now)
+    assert len(accounts.history.read_page(made.stream_id)) == 1
+    assert accounts.streams.change(mine, made.stream_id) == changed, "nothing sent changes nothing"
+
+
+def test_change_is_refused_for_taken_addresses_bad_settings_and_stopped_streams(accounts: Accounts) -> None:
+    mine, other = new_caller(accounts).account_id, new_caller(accounts).account_id
+    first, second = (accounts.streams.create(mine, f"https://radio.example/{number}", "Radio") for number in (1, 2))
+    with pytest.raises(StreamExistsError, match=first.stream_id):
+        accounts.streams.change(mine, second.stream_id, url="HTTPS://RADIO.example:443/1")
+    for bad in ({"detection_mode": "loud"}, {"linger_seconds": 9}, {"linger_seconds": 301}, {"url": " "}, {"name": ""}):
+        with pytest.raises(InvalidValueError):
+            accounts.streams.change(mine, second.stream_id, **bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="detection_mode is one of strict"):
+        accounts.streams.create(mine, "https://radio.example/3", "Radio", Settings("loud"))
+    with pytest.raises(UnknownError):
+        accounts.streams.change(other, second.stream_id, name="Theirs")
+    assert accounts.streams.get(mine, second.stream_id) == second
+    assert accounts.streams.change(mine, second.stream_id, url="https://RADIO.example/2").url == "https://RADIO.example/2"
+    accounts.streams.stop(mine, second.stream_id)
+    with pytest.raises(StoppedStreamError):
+        accounts.streams.change(mine, second.stream_id, name="Again")

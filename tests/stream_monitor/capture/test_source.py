@@ -120,7 +120,6 @@ REFUSALS = {
     "redirects": (b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n", True),
     "not a radio or web server": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", True),
     "hung up": (b"HTTP/1.0 200 OK\r\nContent-", False),
-    "HLS playlist": (ok("application/vnd.apple.mpegurl") + b"#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:6,\nseg1.aac\n", True),
     "names no address": (ok("audio/x-scpls") + b"[playlist]\nNumberOfEntries=0\n", True),
     "playlists lead to playlists": (ok("audio/x-mpegurl") + b"#EXTM3U\n/again\n", True),
     "within 10 s and 32 kB": (b"HTTP/1.0 200 OK\r\n" + b"X-Much: yes\r\n" * 4000, False),
