@@ -76,7 +76,9 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
         live = paths.current / "tables" / "recording"
         shown = list_range_parts(live) if live.is_dir() else {}
         ranges = [_Range(number, credited.get(number, []), shown.get(number, [])) for number in buckets.list_buckets()]
-        carrier = open_carrier(paths, "recordings", _TABLES, buckets.last_day)
+        # Dates that the last day makes believable are among the inputs. Of the day itself only the year counts, for codes. With the whole
+        # day nothing would be carried over once a dump of another day has landed.
+        carrier = open_carrier(paths, "recordings", _TABLES, buckets.last_day[:4])
         written = list(map_ordered(partial(_build_range, buckets, carrier), ranges, pool=pool))
         carrier.remove_stale_files([made.digests for made in written])
         for table in _TABLES:

@@ -263,6 +263,23 @@ def test_a_change_of_any_input_reaches_its_recording_and_no_other(tmp_path: Path
     assert {*range(2, 10)} <= {*changed} <= {*range(1, 10)}
 
 
+def test_a_dump_of_the_next_day_rebuilds_only_recordings_with_a_date_that_it_makes_believable(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for number in range(1, 11):
+        world.recording(number, "store_a", f"x{number}", f"Song {number}", credit("Nova", "n"))
+        day = "2027-01-02" if number == 3 else "2020-02-02"
+        world.release("store_a", f"r{number}", "Album", credit("Nova", "n"), tracks=(f"x{number}",), release_date=day)
+    for step in (build_artists, build_labels, build_releases):
+        step(world.write())
+    (tmp_path / "landing" / "store_a" / "2025-12-31").mkdir(parents=True)
+    build_tables(world)
+    assert world.read("recording")["release_date"].null_count() == 1
+    publish(tmp_path, "first")
+    (tmp_path / "landing" / "store_a" / "2026-01-01").mkdir()
+    assert build_recordings(world.paths)["carried_recordings"] == 9
+    assert world.read("recording")["release_date"].null_count() == 0
+
+
 def test_another_program_carries_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = build_twice(tmp_path)
     monkeypatch.setattr(carried_ranges, "hash_program", lambda: "another program")
