@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 ANSWERS = 3
 """Answers of a query that train."""
-FIXED = {1: 2.0, 3: 12.0, 8: 0.5}
+FIXED = {1: 2.0, 3: 12.0, 8: 0.5, 9: -0.25}
 """Weights, by place in `list_features`, that these queries do not tell: they ask for recordings of any popularity, misspelt artists are
-more common among them than among those of people, and the judge takes no other variant than the one asked for, while a person does."""
+more common among them than among those of people, the judge takes no other variant than the one asked for, while a person does, and chance
+depends on the size of the catalog."""
 ABSENT_TIMES = 8
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.01)
 _STEPS, _SMALL = 50, 1e-6

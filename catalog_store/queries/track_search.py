@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import CursorCodec, Place
 from catalog_store.errors import DeadlineExceededError, InvalidQueryError
-from catalog_store.search.calibration import LEAST_SCORE, calibrate, cut_possible, score_possible
+from catalog_store.name_keys import fold
+from catalog_store.name_keys.folding import extract_words
+from catalog_store.search.calibration import LEAST_SCORE, RARE, calibrate, cut_possible, doubt, score_possible
 from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_readings, find_by_whole_names, find_by_words, find_in_any_field
+from catalog_store.search.chance import Chance
 from catalog_store.search.line_comparison import LineComparison
 from catalog_store.search.line_query import read_line_query
 from catalog_store.search.query_names import read_query
@@ -87,10 +90,10 @@ def search(index: SearchIndex, cursors: CursorCodec, request: Request, *, deadli
     # A cursor belongs to its query: pages of two classes are two queries.
     query = ("search", request.artist, request.title, *([] if request.min_class == LOWEST_CLASS else [request.min_class]))
     after = cursors.decode(query, request.cursor) if request.cursor is not None else None
-    allowed = MATCH_CLASSES[: MATCH_CLASSES.index(request.min_class) + 1]
-    found = {
-        one: match for one, match in _find_matches(index, request, time.monotonic() + deadline).items() if match.match_class in allowed
-    }
+    found = _find_matches(index, request, time.monotonic() + deadline)
+    if request.min_class != LOWEST_CLASS:
+        allowed = MATCH_CLASSES[: MATCH_CLASSES.index(request.min_class) + 1]
+        found = {one: match for one, match in found.items() if match.match_class in allowed}
 
     def place(document: int) -> Place:
         return Place(found[document].score, index.popularity[document], index.ids[document])
@@ -110,13 +113,33 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     """Return all documents that fit."""
     query = read_query(request.artist, request.title)
     found = find_by_fields(index, query, until)
-    if request.min_class == POSSIBLE and max((match.score for match in found.values()), default=0.0) < FAIR_SCORE:
+    # Nothing below is read for a query with a good answer, as most are.
+    if max((match.score for match in found.values()), default=0.0) >= FAIR_SCORE:
+        return _rank_possible_last(found)
+    doubted = _doubt_common(index, request, found)
+    found = {document: match for document, match in found.items() if document not in doubted}
+    if request.min_class == POSSIBLE:
         _check_deadline(until)
         fits = find_in_line(index, request, query, found)
         scores = {document: score_possible(fit.evidence, index.popularity[document]) for document, fit in fits.items()}
-        possible = {document: Match(score, POSSIBLE, fits[document].reasons) for document, score in scores.items() if score >= LEAST_SCORE}
-        found = possible | found
+        possible = {document: Match(score, POSSIBLE, fits[document].reasons) for document, score in scores.items()}
+        for document, match in doubted.items():
+            possible[document] = max(match, possible.get(document, match), key=lambda one: one.score)
+        found = {document: match for document, match in possible.items() if match.score >= LEAST_SCORE} | found
     return _rank_possible_last(found)
+
+
+def _doubt_common(index: SearchIndex, request: Request, found: Mapping[int, Match]) -> dict[int, Match]:
+    """Return the answers, all of low score, that frequent words made, as `possible` ones."""
+    if not found:
+        return {}
+    chance = Chance(index, (extract_words(fold(request.artist)), extract_words(fold(request.title))))
+    bits = {document: chance.measure_document(index, document) for document in found}
+    return {
+        document: match._replace(score=doubt(match.score, bits[document]), match_class=POSSIBLE)
+        for document, match in found.items()
+        if bits[document] > RARE
+    }
 
 
 def find_by_fields(index: SearchIndex, query: QueryNames, until: float) -> dict[int, Match]:

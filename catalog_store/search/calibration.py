@@ -18,7 +18,7 @@ class Evidence(NamedTuple):
     """How well a document fits the wide reading of a query (line_comparison.py).
 
     Values of artist, title and variant; the share of the title field that the title explains, and the share of the title that was asked
-    for; the same shares of the artist.
+    for; the same shares of the artist; the logarithm of the number of documents with these words by chance (chance.py).
     """
 
     artist: float
@@ -28,10 +28,13 @@ class Evidence(NamedTuple):
     of_title: float
     artist_covered: float
     of_artist: float
+    chance: float = -64.0
 
 
-POSSIBLE_WEIGHTS = (-7.853, 3.646, 3.824, 21.879, 5.597, 2.815, 2.184, 1.007, 0.912)
+POSSIBLE_WEIGHTS = (-7.853, 3.646, 3.824, 21.879, 5.597, 2.815, 2.184, 1.007, 0.912, -0.25)
 """Weights of `list_features` in the logarithm of the odds that a `possible` answer is right: `python -m benchmarks.search_calibration`."""
+RARE = -10.0
+"""Chance from which on an answer is doubted: one in a thousand of such queries would have it by chance."""
 LEAST_SCORE = 0.54
 """`possible` answers below are not returned."""
 _BELOW = 0.999
@@ -60,6 +63,7 @@ def list_features(evidence: Evidence, popularity: float) -> tuple[float, ...]:
         evidence.artist_covered,
         evidence.of_artist,
         popularity,
+        max(0.0, evidence.chance - RARE),
     )
 
 
@@ -67,6 +71,12 @@ def score_possible(evidence: Evidence, popularity: float) -> float:
     """Return the score of a `possible` answer."""
     total = sum(weight * feature for weight, feature in zip(POSSIBLE_WEIGHTS, list_features(evidence, popularity), strict=True))
     return round(1.0 / (1.0 + exp(-total)), DECIMALS)
+
+
+def doubt(score: float, chance: float) -> float:
+    """Return the score of an answer whose words meet in so many documents by chance."""
+    odds = log(score / (1.0 - score)) + POSSIBLE_WEIGHTS[-1] * max(0.0, chance - RARE)
+    return round(1.0 / (1.0 + exp(-odds)), DECIMALS)
 
 
 def cut_possible(score: float, limit: float) -> float:

@@ -35,6 +35,8 @@ COMPARED_IN_ANY_FIELD, COMPARED_OF_FEW_WORDS, COMPARED_BY_WHOLE_NAME = 64, 12, 1
 """Documents compared in the wide reading: those with pairs of words, the same for a query of few words, and those of one artist or with one
 title."""
 _FEW_WORDS = 20
+_LEAST_EVIDENCE = 0.35
+"""Least evidence for a document of the wide reading, as a share of the best one's."""
 _LEAST_ALIKE_NAME = 55
 """Least likeness, in hundredths, of a name with one that was asked for."""
 _LEAST_ALIKE_PART = 75
@@ -98,6 +100,10 @@ def find_in_any_field(index: SearchIndex, query: QueryNames, line: LineQuery) ->
     # Letters stand for initials of one of two names (`acdc`, `pimp`): two letters together find names by chance.
     letters, words = [word for word in every if len(word) == 1], [word for word in every if len(word) > 1]
     _, documents, weights = index.postings.look([_hash_words(words, every), _hash_words(letters, words)])
+    # Documents with few pairs beside one with many have them by chance. Their comparison is most of the cost of an absent query.
+    least = _LEAST_EVIDENCE * max(weights, default=0.0)
+    kept = [place for place, weight in enumerate(weights) if weight >= least]
+    documents, weights = [documents[place] for place in kept], [weights[place] for place in kept]
     by_sound = _find_by_sound(index, line, artist_words)
     limit = COMPARED_OF_FEW_WORDS if len(every) <= _FEW_WORDS else COMPARED_IN_ANY_FIELD
     return [*_rank_documents(index, documents, weights, query, limit)[:limit], *sorted(by_sound.difference(documents))], by_sound
@@ -113,22 +119,20 @@ def find_by_whole_names(index: SearchIndex, line: LineQuery) -> Sequence[int]:
     if not by_artist:
         by_artist, _ = _look_whole_names(index, line.parts, ())
     by_artist = by_artist[:_MOST_OF_ONE_ARTIST]
-    titled = [
-        (document, name)
-        for document, title in zip(by_artist, index.titles.of(by_artist), strict=True)
-        for name in (title.core, *title.others)
-    ]
-    credits_ = list({index.credit_of[document]: None for document in by_title})
-    names = [" ".join(index.credits[credit].primary) for credit in credits_]
-    alike_credits = set(_select_alike(line.artist_names, credits_, names))
+    titles = index.titles.of(by_artist)
+    titled, named = [*by_artist], [title.core for title in titles]
+    for document, title in zip(by_artist, titles, strict=True):
+        if title.others:
+            titled += [document] * len(title.others)
+            named += title.others
+    credit_of = index.credit_of.of(by_title)
+    credits_ = list(dict.fromkeys(credit_of))
+    names = index.credits.join_primary(credits_)
+    alike = set(_select_alike(line.artist_names, credits_, names))
     if len(line.artist.words) == 1:
-        alike_credits.update(credit for credit, name in zip(credits_, names, strict=True) if _is_part_alike(line.artist.compact, name))
-    alike = [document for document in by_title if index.credit_of[document] in alike_credits]
-    return list(
-        dict.fromkeys(
-            (*_select_alike(line.title_names, [one for one, _ in titled], [name for _, name in titled]), *alike[:COMPARED_BY_WHOLE_NAME])
-        )
-    )
+        alike.update(credit for credit, name in zip(credits_, names, strict=True) if _is_part_alike(line.artist.compact, name))
+    by_title = [document for document, credit in zip(by_title, credit_of, strict=True) if credit in alike] if alike else []
+    return list(dict.fromkeys((*_select_alike(line.title_names, titled, named), *by_title[:COMPARED_BY_WHOLE_NAME])))
 
 
 def _look_whole_names(index: SearchIndex, artists: Sequence[str], titles: Sequence[str]) -> tuple[Sequence[int], Sequence[int]]:

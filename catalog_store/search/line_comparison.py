@@ -14,6 +14,7 @@ from rapidfuzz.distance import OSA
 
 from catalog_store.name_keys.romanisation import ABJAD, build_sound_key, compare_sounds, romanise
 from catalog_store.search.calibration import Evidence
+from catalog_store.search.chance import Chance
 from catalog_store.search.extra_words import has_digit_in_word, list_composers
 from catalog_store.search.line_query import FREE_WORDS, Field, Reading, list_sound_spellings
 from catalog_store.search.reranker import OTHER_NAME
@@ -108,6 +109,7 @@ class LineComparison:
         """Compare `query` with documents of `index`; titles of `by_sound` are known to sound like it."""
         self._index, self._query, self._by_sound = index, query, by_sound
         self._artists: dict[int, _ArtistFit] = {}
+        self._chance = Chance(index, query.keys)
 
     def find_fits(self, documents: Sequence[int]) -> dict[int, LineFit]:
         """Return the fit of each document that fits at all."""
@@ -124,7 +126,7 @@ class LineComparison:
                 read = _build_fit(artists, artists.in_artist, _TitleFit(_SAME_SOUND, "title_similar"), variant, reason)
                 fit = max(fit or read, read)
             if fit is not None and fit.likeness >= LEAST:
-                found[document] = fit
+                found[document] = fit._replace(evidence=fit.evidence._replace(chance=self._chance.measure(index.credits[credit], title)))
         return found
 
 
@@ -301,15 +303,16 @@ def _count_letters(word: str) -> int:
 
 def _fit_artists(query: LineQuery, names: Artists) -> _ArtistFit:
     fields = [_build_document_field(name) for name in (*names.primary, *names.aliases, *names.featured)]
-    worths = [1.0] * len(names.primary) + [_OTHER_NAME] * len(names.aliases) + [_GUEST] * len(names.featured)
-    if len(names.primary) > 1:
-        fields.append(_build_document_field(" ".join(names.primary)))
-        worths.append(1.0)
-    words = frozenset(word for field in fields for word in field.words)
     artist, title = query.artist, query.titles[0].field
-    in_artist, name = max(
-        ((worth * _fit_name(artist, field), field.compact) for field, worth in zip(fields, worths, strict=True)), default=(0.0, "")
-    )
+    in_artist, name = max(((_fit_name(artist, field), field.compact) for field in fields[: len(names.primary)]), default=(0.0, ""))
+    if len(fields) > len(names.primary):
+        worths = [_OTHER_NAME] * len(names.aliases) + [_GUEST] * len(names.featured)
+        for field, worth in zip(fields[len(names.primary) :], worths, strict=True):
+            in_artist, name = max((in_artist, name), (worth * _fit_name(artist, field), field.compact))
+    if len(names.primary) > 1 and in_artist < _GUEST:
+        fields.append(_build_document_field(" ".join(names.primary)))
+        in_artist, name = max((in_artist, name), (_fit_name(artist, fields[-1]), fields[-1].compact))
+    words = frozenset(word for field in fields for word in field.words)
     if not in_artist:
         in_artist = _WORDS_OF_ALL if words.issuperset(artist.words) else _fit_words(artist, words)
     is_title_field = any(field.compact == title.compact for field in fields)

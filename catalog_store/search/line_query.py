@@ -7,7 +7,7 @@ Which document fits is decided in line_comparison.py.
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,41 +65,58 @@ _SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
 class Field:
     """One field or name: its key, its plain words, and all of it without spaces. The rest is built when it is asked for."""
 
+    # Attributes and not `cached_property`, which takes a lock: a query asks for twenty of them.
+    __slots__ = ("_catalogue", "_halves", "_initials", "_line", "_runs", "compact", "key", "words")
+
     def __init__(self, key: str) -> None:
         """Read the words of a key."""
         self.key = key
         self.words = read_plain_words(key)
         self.compact = "".join(self.words)
+        self._line: str | None = None
+        self._runs: frozenset[str] | None = None
+        self._initials: frozenset[str] | None = None
+        self._catalogue: frozenset[tuple[str, str]] | None = None
+        self._halves: tuple[str, ...] | None = None
 
-    @cached_property
+    @property
     def line(self) -> str:
         """All words between spaces."""
-        return f" {' '.join(self.words)} "
+        if self._line is None:
+            self._line = f" {' '.join(self.words)} "
+        return self._line
 
-    @cached_property
+    @property
     def runs(self) -> frozenset[str]:
         """All runs of up to four words, and all words, without spaces."""
-        words = self.words
-        ends = ((first, last) for first in range(len(words)) for last in range(first + 1, min(len(words), first + _LONGEST_RUN) + 1))
-        return frozenset({self.compact, *("".join(words[first:last]) for first, last in ends)})
+        if self._runs is None:
+            words = self.words
+            ends = ((first, last) for first in range(len(words)) for last in range(first + 1, min(len(words), first + _LONGEST_RUN) + 1))
+            self._runs = frozenset({self.compact, *("".join(words[first:last]) for first, last in ends)})
+        return self._runs
 
-    @cached_property
+    @property
     def initials(self) -> frozenset[str]:
         """The initials of the words, also of two."""
-        found = list_initials(tuple(self.key.split(" ")))
-        return frozenset(found | {"".join(word[0] for word in self.words)} if len(self.words) == _PAIR else found)
+        if self._initials is None:
+            found = list_initials(tuple(self.key.split(" ")))
+            self._initials = frozenset(found | {"".join(word[0] for word in self.words)} if len(self.words) == _PAIR else found)
+        return self._initials
 
-    @cached_property
+    @property
     def catalogue(self) -> frozenset[tuple[str, str]]:
         """The (catalogue, number) of works."""
-        return frozenset(pair for pair in pairwise(self.words) if pair[0] in _CATALOGUES and pair[1].isdigit())
+        if self._catalogue is None:
+            self._catalogue = frozenset(pair for pair in pairwise(self.words) if pair[0] in _CATALOGUES and pair[1].isdigit())
+        return self._catalogue
 
-    @cached_property
+    @property
     def halves(self) -> tuple[str, ...]:
         """The parts around `and`, without spaces."""
-        if " and " not in self.key:
-            return (self.compact,)
-        return tuple("".join(read_plain_words(half)) for half in self.key.split(" and ") if half)
+        if self._halves is None:
+            halves = self.key.split(" and ") if " and " in self.key else ()
+            self._halves = tuple("".join(read_plain_words(half)) for half in halves if half) or (self.compact,)
+        return self._halves
 
 
 class Reading(NamedTuple):

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _ENGLISH = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
     "twenty thirty forty fifty sixty seventy eighty ninety",
@@ -109,6 +111,7 @@ def read_number(word: str, *, is_beside: bool = False) -> int | None:
     return None
 
 
+@lru_cache(maxsize=16_384)
 def is_number(word: str) -> bool:
     """Return whether a word is a number, in digits or spelt."""
     return word.isdigit() or read_number(word) is not None

@@ -95,6 +95,9 @@ class ArtistFit(msgspec.Struct, frozen=True, gc=False):
     loosely: float
 
 
+_UNKNOWN = TitleFit(0.0, "", 0.0, "")
+
+
 class Comparison:
     """One query and the documents compared with it. Candidates often share artists and titles, so each of those is compared once."""
 
@@ -111,9 +114,10 @@ class Comparison:
         found: dict[int, Match] = {}
         # Titles first: most candidates fail there, and their artists are never read.
         for document, title in zip(documents, index.titles.of(documents), strict=True):
-            if title not in titles:
-                titles[title] = compare_title(self._query, title)
-            fit = titles[title]
+            # Each look hashes all texts of a title, so a title that was not compared yet is looked up once.
+            fit = titles.get(title, _UNKNOWN)
+            if fit is _UNKNOWN:
+                fit = titles[title] = compare_title(self._query, title)
             if fit is None:
                 continue
             credit = index.credit_of[document]

@@ -9,6 +9,7 @@ import numpy as np
 
 from catalog_store.array_files import map_array, map_bytes, map_numbers
 from catalog_store.format_versions import require_readable
+from catalog_store.name_keys.romanisation import load_letters
 from catalog_store.search.layout import DELTA_FOLDER, FORMAT_FILE, READ_VERSIONS, ROLE_BITS, WITH_ALIASES
 from catalog_store.search.vocabulary import Vocabulary
 from catalog_store.search.walks import Column, Credits, Postings, Titles
@@ -25,6 +26,7 @@ class SearchIndex:
 
     def __init__(self, folder: Path) -> None:
         """Open the files that layout.py specifies in `folder`; SnapshotInvalidError when they have another format."""
+        load_letters()
         content = json.loads((folder / FORMAT_FILE).read_text())
         require_readable(folder, "search", content["format_version"], READ_VERSIONS)
         self.documents: int = content["documents"]

@@ -25,6 +25,8 @@ SHORTEST_PART, LONGEST_SPLIT = 3, 60
 """Least letters of a part, and most letters of a word that may lack a space."""
 _LEAST_KEPT = 3
 """Characters at the beginning or end that two edits must leave intact."""
+_REMEMBERED = 256
+"""Words of which the neighbours are remembered: a query asks for them in two readings."""
 _SCANNED = 2_048
 """Words compared per length and end: thousands share a beginning of one or two letters."""
 
@@ -34,9 +36,19 @@ def find_neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
 
     `word` itself is not included, and a few words two edits away may be missed. A known word is seldom two errors away from another.
     """
-    length = len(word)
-    if length < SHORTEST:
+    if len(word) < SHORTEST:
         return []
+    found = vocabulary.neighbours.get(word)
+    if found is None:
+        found = _look_neighbours(vocabulary, word)
+        if len(vocabulary.neighbours) >= _REMEMBERED:
+            vocabulary.neighbours.clear()
+        vocabulary.neighbours[word] = found
+    return found
+
+
+def _look_neighbours(vocabulary: Vocabulary, word: str) -> list[str]:
+    length = len(word)
     # Two edits are tried for unknown words only. Reading known words one edit apart made absent names a third cheaper.
     edits = 2 if length >= SHORTEST_TWO_EDITS and not vocabulary.has(word) else 1
     close: list[tuple[int, str]] = []

@@ -90,6 +90,8 @@ class Vocabulary:
             for name in ("vocabulary", "reversed")
         )
         self._known: dict[str, bool] = {}
+        self.neighbours: dict[str, list[str]] = {}
+        """Words near other words, as typo_lookup.py found them."""
 
     def select_rarest(self, words: Iterable[str], at_most: int) -> list[str]:
         """Return the rarest of `words` in their order. Unknown words fill up only when known ones are too few."""

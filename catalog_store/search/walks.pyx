@@ -87,6 +87,11 @@ cdef class Column:
         """Return the value of a document; IndexError for an unknown one."""
         return (self._base if _is_in_base(document) else self._delta)[_number(document)]
 
+    def of(self, documents):
+        """Return the values of several documents, in their order; IndexError for an unknown one."""
+        cdef uint64_t document
+        return [(self._base if _is_in_base(document) else self._delta)[_number(document)] for document in documents]
+
 
 cdef class Postings:
     """The posting lists of word pairs: `pair_starts`, `pair_tags` and `pair_documents` of base and delta (layout.py)."""
@@ -286,6 +291,27 @@ cdef class _CreditPool:
         self._starts, self._artists, self._name_starts = _numbers(starts), _numbers(artists), _numbers(name_starts)
         self._names = names
 
+    cdef object join_primary(self, uint64_t number):
+        """Return the keys of the primary artists, in one text."""
+        cdef string joined
+        cdef uint64_t place, end, artist, begin, stop
+        if number + 1 >= self._starts.length:
+            raise IndexError(f"there is no list of artists {number}")
+        end = min(_at(self._starts, number + 1), self._artists.length)
+        for place in range(_at(self._starts, number), end):
+            artist = _at(self._artists, place)
+            if artist & ((1 << self._role_bits) - 1):
+                break
+            artist = artist >> self._role_bits
+            if artist + 1 >= self._name_starts.length:
+                raise IndexError(f"list {number} names an artist {artist}, which is none")
+            begin, stop = _at(self._name_starts, artist), min(_at(self._name_starts, artist + 1), <uint64_t> self._names.shape[0])
+            if joined.size():
+                joined.append(b" ")
+            if stop > begin:
+                joined.append(<const char*> &self._names[0] + begin, stop - begin)
+        return PyUnicode_DecodeUTF8(joined.data(), joined.size(), NULL)
+
     cdef object read(self, uint64_t number):
         cdef uint64_t place, end, artist, role, begin, stop
         cdef list primary = [], featured = [], aliases = []
@@ -317,6 +343,14 @@ cdef class Credits:
     def __getitem__(self, uint64_t number):
         """Return the artists of one list; IndexError for an unknown list or an unknown artist in it."""
         return self._base.read(number) if number < self._in_base else self._delta.read(number - self._in_base)
+
+    def join_primary(self, numbers):
+        """Return the keys of the primary artists of several lists, in one text each; IndexError as for one list."""
+        cdef uint64_t number
+        return [
+            self._base.join_primary(number) if number < self._in_base else self._delta.join_primary(number - self._in_base)
+            for number in numbers
+        ]
 
 
 cdef const uint8_t* _read(const uint8_t* text, uint32_t* point) noexcept nogil:
