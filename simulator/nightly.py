@@ -11,7 +11,6 @@ Add a kind of change here when linkage learns something that a night could upset
 from __future__ import annotations
 
 import shutil
-import zlib
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,8 @@ from catalog_store.record_keys.content_hash import compute_content_hash
 from catalog_store.record_keys.new_records import NewRecords
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, list_parts, read_table, write_table
-from simulator.randomness import hash_keys
+from simulator.nightly_tables import change_tables
+from simulator.randomness import draw_numbers, hash_keys, hash_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +38,8 @@ Row = dict[str, Any]
 
 SHARE = 0.003
 """Rows that a night changes."""
-DRAWN = {"retitled": 0.22, "recoded": 0.16, "retimed": 0.15, "removed": 0.12, "added": 0.15}
-"""Kinds that are drawn again every night; each as a share of the rows changed."""
+DRAWN = {"retitled": 0.22, "recoded": 0.16, "retimed": 0.15, "removed": 0.12, "added": 0.15, "ranked": 0.1}
+"""Kinds that are drawn again every night; each as a share of the rows changed. Linkage does not read what `ranked` changes."""
 TWIN_TURNS = 0.04
 """Share of kinds that take turns: a row is `twinned` one night, `joined` with its twin the next, `parted` from it or removed the third."""
 CREDIT_TURNS = 0.02
@@ -60,7 +60,8 @@ MISTYPED_CHARACTERS = 6
 def write_nightly_changes(before: Path, after: Path, *, night: int = 1, share: float = SHARE) -> pl.DataFrame:
     """Write the staging tables of the day after; `before` stays as it is.
 
-    Other tables than recordings and artists are copied without the rows of removed records; `intake` is not updated.
+    Releases, artists and genres change as nightly_tables.py says. Other tables are copied without the rows of removed records; `intake` is
+    not updated.
 
     Args:
         before: folder of staged platforms, a folder each.
@@ -92,6 +93,7 @@ def _change_platform(before: Path, after: Path, night: int, share: float) -> pl.
     new_records.write(after)
     found = pl.concat(changes)
     _forget(after, found.filter(pl.col("change") == "removed"))
+    change_tables(after, night, share)
     place_numbers.write_all_place_numbers(after)
     return found
 
@@ -110,7 +112,7 @@ def _forget(staged: Path, removed: pl.DataFrame) -> None:
 def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict[str, str]:
     """Write `source_artist`, and return artist_id -> new name of the renamed artists."""
     artists = read_table(TABLES["source_artist"], before)
-    chosen = pl.Series(_draw_numbers(_hash_names(artists, "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
+    chosen = pl.Series(draw_numbers(hash_names(artists, "platform", "artist_id"), f"artist {night}") < share * RENAMED, dtype=pl.Boolean)
     renamed = artists.with_columns(name=pl.when(chosen).then(pl.lit("New ") + pl.col("name")).otherwise("name"))
     write_table(TABLES["source_artist"], after, [renamed])
     return dict(renamed.filter(chosen).select("artist_id", "name").iter_rows())
@@ -118,10 +120,10 @@ def _rename_artists(before: Path, after: Path, night: int, share: float) -> dict
 
 def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, share: float) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that stay, and with `change` those that are new or replace others."""
-    hashes = _hash_names(rows, "external_id")
+    hashes = hash_names(rows, "platform", "external_id")
     kinds = _choose_kinds(rows, hashes, list(new_names), night, share)
     touched = kinds != ""
-    drawn = zip(kinds[touched], *(_draw_numbers(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
+    drawn = zip(kinds[touched], *(draw_numbers(hashes[touched], f"{what} {night}") for what in ("choice", "amount")), strict=True)
     codes = [f"XS{code % 10**10:010d}" for code in hash_keys(hashes[touched], "code").tolist()]
     made: list[Row] = []
     for row, (kind, choice, amount), code in zip(rows.filter(_build_mask(touched)).iter_rows(named=True), drawn, codes, strict=True):
@@ -136,7 +138,7 @@ def _apply_changes(rows: pl.DataFrame, new_names: dict[str, str], night: int, sh
 def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: list[str], night: int, share: float) -> npt.NDArray[np.str_]:
     """Return the kind of change of each row; empty for nearly all."""
     limits = np.cumsum(list(DRAWN.values()))
-    kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, _draw_numbers(hashes, f"night {night}") / share, side="right")]
+    kinds = np.array([*DRAWN, ""])[np.searchsorted(limits, draw_numbers(hashes, f"night {night}") / share, side="right")]
     is_renamed = rows.select(pl.col("artists").list.eval(pl.element().struct.field("artist_id").is_in(renamed)).list.any())
     # A new name overrules what was drawn for a row: all rows of the artist must change together.
     kinds = np.where(is_renamed.to_series().to_numpy(), "renamed", kinds)
@@ -146,24 +148,13 @@ def _choose_kinds(rows: pl.DataFrame, hashes: npt.NDArray[np.int64], renamed: li
         ("credit", CREDIT_TURNS, {night + 1: "obscured", night: "explained"}),
         ("twin", TWIN_TURNS, {night + 1: "twinned", night: "joined", night - 1: "parted"}),
     ):
-        turn = np.floor(_draw_numbers(hashes, purpose) / (share * turns))
+        turn = np.floor(draw_numbers(hashes, purpose) / (share * turns))
         # A row takes its turn once in its life: the night on which it begins is drawn, and the next kinds follow night
         # by night.
         for number, kind in kind_at.items():
             kinds = np.where(able & (turn == number), kind, kinds)
-    leaves = (kinds == "parted") & (_draw_numbers(hashes, "stays") >= STAYS)
+    leaves = (kinds == "parted") & (draw_numbers(hashes, "stays") >= STAYS)
     return np.where(leaves, "removed", kinds)
-
-
-def _hash_names(rows: pl.DataFrame, key: str) -> npt.NDArray[np.int64]:
-    named = rows.select(pl.concat_str("platform", pl.lit(":"), key)).to_series()
-    return np.fromiter((zlib.crc32(text.encode()) for text in named), dtype=np.int64, count=rows.height)
-
-
-def _draw_numbers(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
-    """Return a number in [0, 1) for each hash."""
-    drawn: npt.NDArray[np.float64] = hash_keys(hashes, purpose) / 2.0**64
-    return drawn
 
 
 def _build_mask(chosen: npt.NDArray[np.bool_]) -> pl.Series:
@@ -205,6 +196,10 @@ class Change:
             return [{**self.row, "duration_ms": 120_000 + int(self.amount * 240_000)}]
         moved = max(1_000, known + int((self.amount - 0.5) * 2 * MOST_RETIMED_MS))
         return [{**self.row, "duration_ms": None if self.choice < 1 / 4 else moved}]
+
+    def rank(self) -> list[Row]:
+        """Give another popularity."""
+        return [{**self.row, "popularity": round(self.amount, 6)}]
 
     def remove(self) -> list[Row]:
         """Remove the record."""
@@ -261,6 +256,7 @@ _CHANGES: Mapping[str, Callable[[Change], list[Row]]] = MappingProxyType(
         "retimed": Change.retime,
         "removed": Change.remove,
         "added": Change.add_copy,
+        "ranked": Change.rank,
         "twinned": Change.add_twin,
         "joined": Change.join_twin,
         "parted": Change.part_from_twin,

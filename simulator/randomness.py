@@ -36,6 +36,18 @@ def hash_keys(keys: npt.NDArray[np.int64], salt: str) -> npt.NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
+def hash_names(rows: pl.DataFrame, *columns: str) -> npt.NDArray[np.int64]:
+    """Return a number for the name of each row, which is in several columns."""
+    named = rows.select(pl.concat_str(columns, separator=":")).to_series()
+    return np.fromiter((zlib.crc32(text.encode()) for text in named), dtype=np.int64, count=rows.height)
+
+
+def draw_numbers(hashes: npt.NDArray[np.int64], purpose: str) -> npt.NDArray[np.float64]:
+    """Return a number in [0, 1) for each hash."""
+    drawn: npt.NDArray[np.float64] = hash_keys(hashes, purpose) / 2.0**64
+    return drawn
+
+
 def build_fixed_text(characters: npt.NDArray[np.uint8]) -> pl.Series:
     """Return a matrix of ASCII codes, a row for each text, as a text column, without Python strings."""
     rows, width = characters.shape
