@@ -23,7 +23,7 @@ from catalog_store.folder_listing import list_folder
 from pipeline.engine.local import call_alone, map_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,13 +45,21 @@ class Decoded(NamedTuple):
     problem: str | None = None
 
 
-def decode_files(paths: Sequence[Path], *, workers: int | None = None) -> list[Decoded]:
-    """Return the fingerprint of each file, in order."""
+def decode_files(paths: Sequence[Path], *, workers: int | None = None, note: Callable[[int], None] = lambda _done: None) -> list[Decoded]:
+    """Return the fingerprint of each file, in order, by all cores (or `workers`). `note` takes the number of finished files after each."""
+
+    def collect(decoded: Iterable[Decoded]) -> list[Decoded]:
+        found = []
+        for one in decoded:
+            found.append(one)
+            note(len(found))
+        return found
+
     try:
-        return list(map_ordered(fingerprint_file, paths, workers=workers))
+        return collect(map_ordered(fingerprint_file, paths, workers=workers))
     # The pool does not say which file killed it, so each is tried in a process of its own.
     except BrokenProcessPool:
-        return [_decode_alone(path) for path in paths]
+        return collect(map(_decode_alone, paths))
 
 
 def fingerprint_file(path: Path) -> Decoded:

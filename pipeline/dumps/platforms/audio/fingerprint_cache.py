@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from itertools import islice
+import time
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 FILES_PER_COMMIT = 200
+REPORT_SECONDS = 10.0
+"""Between two lines of progress, if a file ends then: an hour of sound takes as long."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS content (sha256 TEXT PRIMARY KEY, fingerprint_id INTEGER NOT NULL, duration_seconds INTEGER NOT NULL,
     items BLOB NOT NULL, problem TEXT, code TEXT NOT NULL);
@@ -63,14 +65,14 @@ class AudioCache:
         # A file of equal content is decoded once, whatever its name: a renamed folder costs hashing alone.
         contents = {path: sha256 for path in paths if (sha256 := self._hash_content(folder, path)) is not None}
         first = {sha256: path for path, sha256 in reversed(contents.items())}
-        waiting = iter([(sha256, folder / path) for sha256, path in first.items() if self._find_known(sha256) is None])
-        done = 0
-        while batch := list(islice(waiting, FILES_PER_COMMIT)):
-            for (sha256, _), decoded in zip(batch, decode_files([path for _, path in batch]), strict=True):
-                self._remember(sha256, decoded)
+        waiting = [(sha256, folder / path) for sha256, path in first.items() if self._find_known(sha256) is None]
+        progress = _Progress(len(waiting), report)
+        for start in range(0, len(waiting), FILES_PER_COMMIT):
+            batch = waiting[start : start + FILES_PER_COMMIT]
+            decoded = decode_files([path for _, path in batch], note=lambda done, before=start: progress.note(before + done))  # type: ignore[misc]
+            for (sha256, _), one in zip(batch, decoded, strict=True):
+                self._remember(sha256, one)
             self._connection.commit()
-            done += len(batch)
-            report(f"{done:,} new files fingerprinted")
         return {path: known for path, sha256 in contents.items() if (known := self._find_known(sha256)) is not None}
 
     def read_fingerprints(self, ids: Sequence[int]) -> pl.DataFrame:
@@ -112,6 +114,19 @@ class AudioCache:
         row = (sha256, _build_fingerprint_id(sha256), decoded.duration_seconds, items, decoded.problem, hash_code())
         self._connection.execute("INSERT OR REPLACE INTO landmark VALUES (?, ?)", (sha256, peaks))
         self._connection.execute("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+class _Progress:
+    """Says how many files are fingerprinted, every REPORT_SECONDS and at the end."""
+
+    def __init__(self, files: int, report: Callable[[str], None]) -> None:
+        self._files, self._report = files, report
+        self._said_at = time.monotonic()
+
+    def note(self, done: int) -> None:
+        if done == self._files or time.monotonic() - self._said_at >= REPORT_SECONDS:
+            self._said_at = time.monotonic()
+            self._report(f"{done:,} of {self._files:,} new files fingerprinted")
 
 
 def _unpack_lists(name: str, blobs: Sequence[bytes]) -> pl.Series:

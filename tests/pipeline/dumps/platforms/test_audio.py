@@ -19,7 +19,7 @@ from catalog_store.tables.files import read_table
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.local_folder import find_in_place, stage_in_place
 from pipeline.dumps.landing.sources import Source
-from pipeline.dumps.platforms.audio import name_cache_file
+from pipeline.dumps.platforms.audio import fingerprint_cache, name_cache_file
 from pipeline.dumps.platforms.audio.decoding import decode_files
 from pipeline.quality.invariants import list_staging_invariants
 from simulator.tunes import RATE, make_tune, write_wav
@@ -84,7 +84,7 @@ class Folder:
 def first_night(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     """Stage the folder once. A test that changes something takes a copy."""
     made = Folder(tmp_path_factory.mktemp("audio"))
-    assert made.stage() == ("staged", ["audio: 5 new files fingerprinted"])
+    assert made.stage() == ("staged", ["audio: 5 of 5 new files fingerprinted"])
     return made
 
 
@@ -94,6 +94,11 @@ def next_night(first_night: Folder, tmp_path: Path) -> Folder:
     made = Folder.__new__(Folder)
     made.folder, made.staging = tmp_path / "audio", tmp_path / "staging" / "audio"
     return made
+
+
+def test_progress_is_said_after_each_file_once_ten_seconds_have_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint_cache, "REPORT_SECONDS", 0.0)
+    assert Folder(tmp_path).stage() == ("staged", [f"audio: {number} of 5 new files fingerprinted" for number in range(1, 6)])
 
 
 def test_files_are_fingerprinted_whole_and_named_by_their_recording(first_night: Folder) -> None:
@@ -121,7 +126,7 @@ def test_content_that_an_older_program_decoded_is_decoded_again_for_its_landmark
     with sqlite3.connect(name_cache_file(next_night.staging)) as cache:
         cache.execute("DROP TABLE landmark")
     (next_night.folder / "mapping.csv").write_text(HEADING + "one.wav,USAAA0000001,,\nsilence.wav,USAAA0000002,,\n")
-    assert next_night.stage() == ("staged", ["audio: 1 new files fingerprinted"])
+    assert next_night.stage() == ("staged", ["audio: 1 of 1 new files fingerprinted"])
     assert next_night.read("source_landmark").height == 1
 
 
@@ -148,7 +153,7 @@ def test_a_night_decodes_only_contents_that_are_new(next_night: Folder) -> None:
     assert next_night.stage() == ("staged", [])
     assert next_night.read("source_audio_file")["path"].to_list() == ["renamed.wav", "sub/two.wav"]
     write_wav(next_night.folder / "sub" / "two.wav", make_tune(9, 12))
-    assert next_night.stage() == ("staged", ["audio: 1 new files fingerprinted"])
+    assert next_night.stage() == ("staged", ["audio: 1 of 1 new files fingerprinted"])
     assert fingerprint(make_tune(9, 12)).tolist() in next_night.read("source_fingerprint")["items"].to_list()
 
 
