@@ -46,6 +46,7 @@ from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
 from catalog_store.search.base_documents import SEARCH_DIGESTS
+from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import BODY_DIGESTS, build_serving
 from catalog_store.snapshot import (
@@ -86,6 +87,8 @@ ID_KINDS = ("recording", "artist", "release", "label")
 """Kinds of ids that are never issued twice; the table of each has the column `<kind>_id`."""
 
 _LOCK = ".publish.lock"
+_CARRIED = (*BODY_DIGESTS, SEARCH_DIGESTS, *CARRIED_WORDS)
+"""Files beside the catalog by which the next publish shares this one's."""
 
 
 class _Identity(NamedTuple):
@@ -209,7 +212,7 @@ def _build(
         next_ids=identity.next_ids,
         analyst_file=describe_file(folder, folder / ANALYST_FILE),
         serving=tuple(describe_serving(folder, [path for path in list_tree(serving) if path.is_file()], previous, run)),
-        attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *BODY_DIGESTS, SEARCH_DIGESTS})),
+        attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *_CARRIED})),
         sequence=identity.sequence,
     ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.

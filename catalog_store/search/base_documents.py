@@ -16,6 +16,7 @@ import numpy as np
 from catalog_store.array_files import map_array
 from catalog_store.layered_order import ABSENT, compare_orders
 from catalog_store.published_files import has_published, link_or_copy
+from catalog_store.ranked_ids import number_ids
 from catalog_store.search.credit_build import hash_texts
 from catalog_store.search.layer_build import ListNumbers
 from catalog_store.search.layout import BASE_CAP, BASE_FILES, FORMAT_FILE, POSTINGS_CAP
@@ -60,12 +61,35 @@ class BaseDocuments:
 
     def compare(self, ids: NDArray[np.unsignedinteger], digests: NDArray[np.uint64], bits: int) -> Difference | None:
         """Compare all documents with the base; None if a new base has to be written."""
-        before, known = map_array(self.folder / "ids.npy"), map_array(self.snapshot / SEARCH_DIGESTS)
+        before, known = map_array(self.folder / "ids.npy"), self.digests
         if bits != self.bits or not len(ids):
             return None
         found = compare_orders(ids, digests, before, known)
-        is_small = np.count_nonzero(found.is_new) <= MERGED_AT * len(before)
-        return found if is_small and self._has_enough_postings(found.dead) else None
+        return found if self.is_small(found.is_new) and self._has_enough_postings(found.dead) else None
+
+    def is_small(self, is_new: NDArray[np.bool_]) -> bool:
+        """Return whether so many documents fit a delta."""
+        return bool(np.count_nonzero(is_new) <= MERGED_AT * len(self.digests))
+
+    def find_kept(
+        self, ids: NDArray[np.unsignedinteger], names: NDArray[np.uint64], base_names: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
+        """Return which documents of the base have the same names among `ids`, and the places of all of them there."""
+        if not len(ids) or len(base_names) != len(self.digests):
+            return np.zeros(len(self.digests), dtype=np.bool_), np.zeros(len(self.digests), dtype=np.uint32)
+        before, numbers = map_array(self.folder / "ids.npy"), number_ids(ids)
+        places = numbers[np.minimum(before, len(numbers) - 1)]
+        return (ids[places] == before) & (names[places] == base_names), places
+
+    @property
+    def digests(self) -> NDArray[np.uint64]:
+        """The digest of each document of the base."""
+        return map_array(self.snapshot / SEARCH_DIGESTS)
+
+    @property
+    def popularity(self) -> NDArray[np.float32]:
+        """The popularity of each document of the base."""
+        return map_array(self.folder / "popularity.npy")
 
     def link(self, folder: Path, digests: Path) -> None:
         """Share the files of the base with the index in `folder`."""

@@ -42,7 +42,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     """Return [recording_id, artists, title, sounds] of all recordings from `first_id` to `last_id`, by id.
 
     `sounds` are words for the sound of a title in another script, with digits in a word, or with Chinese characters read as Japanese.
-    `recall` is called with distinct titles and the function of their keys, and may remember the keys of titles that it has seen.
+    `recall` is called with distinct texts and the function of their keys, and may remember the keys of texts that it has seen.
     """
     chosen = pl.col("recording_id").is_between(first_id, last_id)
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
@@ -58,7 +58,7 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
     own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(role=_name_other())
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
     keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
-    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "role"), _read_persons(keyed)])
+    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "role"), _read_persons(keyed, recall)])
     keyed = _add_aliases(tables, keyed)
     # Grouped apart: a filter within the groups takes five times as long.
     sides = [
@@ -142,13 +142,16 @@ def _list_new_names(known: str, guests: str, variant: str) -> str:
     return NAME_SEPARATOR.join(found)
 
 
-def _read_persons(credits_: pl.DataFrame) -> pl.DataFrame:
+def _read_persons(credits_: pl.DataFrame, recall: Recall) -> pl.DataFrame:
     """Return the readings of main artists with Japanese names as other names."""
     written = credits_.filter(role="primary").select("name").unique(maintain_order=True).filter(pl.col("name").str.contains(HAN))
-    readings = pl.Series([build_name_key(read_japanese_person(name)) for name in written["name"]], dtype=pl.String)
-    read = written.with_columns(key=readings).filter(pl.col("key") != "")
+    read = recall(written, _key_persons, "persons").filter(pl.col("key") != "")
     found = credits_.filter(role="primary").drop("key").join(read, on="name", maintain_order="left").with_columns(role=pl.lit("alias"))
     return found.select("recording_id", "artist_id", "key", "role")
+
+
+def _key_persons(names: pl.DataFrame) -> pl.DataFrame:
+    return names.with_columns(key=pl.Series([build_name_key(read_japanese_person(name)) for name in names["name"]], dtype=pl.String))
 
 
 def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataFrame:

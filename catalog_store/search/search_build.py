@@ -5,6 +5,7 @@
 3. For each range, split names into words, and count these.
 4. For each range, pair each document's rarest words and partition the pairs into files by hash range.
 5. Compare each document with the base of the live snapshot (base_documents.py).
+   At night, steps 3 and 4 read only documents that may differ from it (carried_words.py).
 6. Write a delta of those that differ, or all documents as a new base (layer_build.py): artists, titles and pairs.
 
 layout.py specifies the files.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -21,12 +23,14 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import write_array
+from catalog_store.folder_listing import list_folder
 from catalog_store.job_runner import run_in_turn
 from catalog_store.layered_order import ABSENT
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.record_keys.numbers import hash_columns, mix_bits
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
+from catalog_store.search.carried_words import CarriedWords, digest_names, write_words
 from catalog_store.search.credits import split_artists
 from catalog_store.search.documents import read_names
 from catalog_store.search.extra_words import build_composers, build_initials, build_sounds
@@ -63,6 +67,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.job_runner import JobRunner
+    from catalog_store.layered_order import Difference
     from catalog_store.remembered_texts import TextMemory
 
 DOCUMENTS_PER_BLOCK = 200_000
@@ -103,31 +108,38 @@ def build_search(
     ids, popularity = rank_by_popularity(tables)
     _partition_names(tables, ids, work, run, texts)
     documents = len(ids)
-    # Division rounded up. At least one range, so an empty catalog writes valid empty files.
-    ranges = max(1, -(-documents // DOCUMENTS_PER_BLOCK))
-    counts = _count_words(work, ranges)
-    partitions = _count_partitions(documents)
+    names = _Names(work, max(1, -(-documents // DOCUMENTS_PER_BLOCK)))
+    ranges, partitions = names.ranges, _count_partitions(documents)
     # A bucket must not span two partitions, so there are at least as many buckets as partitions.
     bits = max(choose_bucket_bits(documents), partitions.bit_length() - 1)
-    found = _partition_pairs(counts, work, ranges, partitions, popularity)
     base = BaseDocuments.open(previous, FORMAT_VERSION)
-    difference = base.compare(ids, found, bits) if base else None
+    order = _Order(ids, popularity, digest_names(names.read(), documents))
+    indexed, difference, carried = _index_documents(base, names, order, partitions, bits)
+    counts = indexed.counts
     if base and difference:
         base.link(folder, digests)
         write_array(folder / "dead.npy", np.packbits(difference.dead, bitorder="little"))
         numbers, places = difference.delta_numbers, difference.places
-        lists = (read_names_of_range(work, part)["artists"] for part in range(ranges))
-        known_lists = base.number_lists(lists, difference.base_numbers)
+        known_lists = base.number_lists((block["artists"] for block in names.read()), difference.base_numbers)
+        base_numbers = difference.base_numbers
     else:
-        write_array(digests / SEARCH_DIGESTS, found)
+        write_array(digests / SEARCH_DIGESTS, indexed.digests)
         write_array(folder / "dead.npy", np.empty(0, dtype=np.uint8))
-        whole = Layer(folder, work, ranges, np.arange(documents, dtype=np.uint32))
+        base_numbers = np.arange(documents, dtype=np.uint32)
+        whole = Layer(folder, work, ranges, base_numbers)
         write_documents(whole, ids, popularity)
         write_artists(whole)
         write_titles(whole, counts)
         write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP)
         numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
         known_lists = None
+    if carried:
+        carried.link(digests)
+    else:
+        in_base = len(difference.dead) if difference else documents
+        # All words were counted, so the scratch folder has them.
+        rows = (_list_words(block, _Words.read(work, part)) for part, block in enumerate(names.read()))
+        write_words(digests, in_base, base_numbers, order.names, counts, rows)
     delta = Layer(folder / DELTA_FOLDER, work, ranges, numbers)
     # The tags of the delta must reach as far as those of the base.
     delta_bits = max(choose_bucket_bits(delta.documents), bits + TAG_BITS - DELTA_TAG_BITS, partitions.bit_length() - 1)
@@ -140,6 +152,90 @@ def build_search(
     shutil.rmtree(work)
     content = {"format_version": FORMAT_VERSION, "documents": documents, "bucket_bits": bits, "delta_bucket_bits": delta_bits}
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of all documents in the scratch folder `work`, by range of documents."""
+
+    work: Path
+    ranges: int
+
+    def read(self, chosen: NDArray[np.bool_] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the names of all documents, or of the `chosen` ones, range by range in document order."""
+        for part in range(self.ranges):
+            names = read_names_of_range(self.work, part)
+            yield names if chosen is None else names.filter(pl.Series(chosen[names["document"].to_numpy()]))
+
+
+class _Indexed(NamedTuple):
+    """What is indexed of all documents. The pairs of those that may be written are in the scratch folder."""
+
+    counts: pl.DataFrame
+    digests: NDArray[np.uint64]
+    """What is indexed of each document, as a digest."""
+
+
+class _Order(NamedTuple):
+    """All documents in their order."""
+
+    ids: NDArray[np.unsignedinteger]
+    popularity: NDArray[np.float32]
+    names: NDArray[np.uint64]
+    """Digests of their names."""
+
+
+def _index_documents(
+    base: BaseDocuments | None, names: _Names, order: _Order, partitions: int, bits: int
+) -> tuple[_Indexed, Difference | None, CarriedWords | None]:
+    """Steps 3 to 5. Return what is indexed, the relation to the base if it stays, and the words of the base if they stay."""
+    carried = CarriedWords.open(base.snapshot) if base else None
+    if base and carried:
+        changed = _index_changes(base, carried, names, order, partitions)
+        difference = base.compare(order.ids, changed.digests, bits) if changed else None
+        if changed and difference:
+            return changed, difference, carried
+    every = _index_all(names, order.popularity, partitions)
+    return every, base.compare(order.ids, every.digests, bits) if base else None, None
+
+
+def _index_all(names: _Names, popularity: NDArray[np.float32], partitions: int) -> _Indexed:
+    """Steps 3 and 4 for all documents."""
+    for file in list_folder(names.work, "pairs-*"):
+        file.unlink()
+    counts = _count_words(names)
+    return _Indexed(counts, _partition_pairs(counts, names, partitions, popularity))
+
+
+def _index_changes(base: BaseDocuments, carried: CarriedWords, names: _Names, order: _Order, partitions: int) -> _Indexed | None:
+    """Steps 3 and 4 for documents whose names, popularity or order of words differ from the base; None if they are many."""
+    kept, places = base.find_kept(order.ids, order.names, carried.names)
+    is_changed = np.ones(len(order.ids), dtype=np.bool_)
+    is_changed[places[kept]] = False
+    if not base.is_small(is_changed):
+        return None
+    counts = _rank_words(carried.count(kept, (_list_words(block, _split_words(block)) for block in names.read(is_changed))))
+    is_changed[places[carried.find_reordered(counts, kept)]] = True
+    digests = np.zeros(len(order.ids), dtype=np.uint64)
+    digests[places[kept]] = base.digests[kept]
+    # A digest is a sum, in which the popularity is a part.
+    had = np.zeros(len(order.ids), dtype=np.float32)
+    had[places[kept]] = base.popularity[kept]
+    is_changed |= had != order.popularity
+    if not base.is_small(is_changed):
+        return None
+    for part, block in enumerate(names.read(is_changed)):
+        _split_words(block).write(names.work, part)
+    counts = counts.drop("base")
+    return _Indexed(counts, np.where(is_changed, _partition_pairs(counts, names, partitions, order.popularity, is_changed), digests))
+
+
+def _list_words(names: pl.DataFrame, words: _Words) -> pl.DataFrame:
+    """Return [document, word, is_spelling]: each occurrence that `_count_words` counts."""
+    credited = words.lists.join(words.artists.select("list", "word"), on="list")
+    paired = pl.concat([found.select(pl.col("document").cast(pl.UInt32), "word") for found in (credited, words.composers, words.titles)])
+    spelled = split_titles(names).select(pl.col("document").cast(pl.UInt32), "word")
+    return pl.concat([paired.with_columns(is_spelling=pl.lit(value=False)), spelled.with_columns(is_spelling=pl.lit(value=True))])
 
 
 def _partition_names(
@@ -213,30 +309,30 @@ def _split_words(names: pl.DataFrame) -> _Words:
     return _Words(of_document, _split_artist_words(lists), _split_title_words(names), composers, main_artists)
 
 
-def _count_words(work: Path, ranges: int) -> pl.DataFrame:
-    """Step 3: write the words of each range into `work`, and count them.
-
-    Return [rarity, word, count, title_count, artist_hash, title_hash, number] of all words in the order of the vocabulary; number =
-    position.
-    """
+def _count_words(names: _Names) -> pl.DataFrame:
+    """Step 3: write the words of each range, count them, and rank all words as `_rank_words` does."""
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
     waiting: list[pl.DataFrame] = []
-    for part in range(ranges):
-        names = read_names_of_range(work, part)
-        words = _split_words(names)
-        words.write(work, part)
+    for part, block in enumerate(names.read()):
+        words = _split_words(block)
+        words.write(names.work, part)
         # A list counts as often as it occurs.
         credited = words.artists.join(words.lists.group_by("list").agg(count=pl.len()), on="list")
         waiting += [
             words.composers.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             credited.group_by("word").agg(pl.col("count").sum(), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
             words.titles.group_by("word").agg(pl.len().alias("count"), pl.lit(0, dtype=pl.UInt32).alias("title_count")),
-            split_titles(names).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
+            split_titles(block).group_by("word").agg(pl.lit(0, dtype=pl.UInt32).alias("count"), pl.len().alias("title_count")),
         ]
         # Words are added up only when as many wait as are known: after each range it would take ranges times words.
-        if part == ranges - 1 or sum(found.height for found in waiting) > counts.height:
+        if part == names.ranges - 1 or sum(found.height for found in waiting) > counts.height:
             counts = pl.concat([counts, *waiting]).group_by("word").agg(pl.col("count", "title_count").sum())
             waiting.clear()
+    return _rank_words(counts)
+
+
+def _rank_words(counts: pl.DataFrame) -> pl.DataFrame:
+    """Add rarity, artist_hash, title_hash and number to all words, in the order of the vocabulary; number = position."""
     # `rarity` is a total order, ties by text. Otherwise the rarest words of a name, and so the index, would depend on the order of rows.
     counts = sort_words(counts.sort("count", "word").with_row_index("rarity"))
     hashes = {
@@ -272,15 +368,19 @@ def _count_partitions(documents: int) -> int:
     return 1 << max(0, (documents * _PAIRS_PER_DOCUMENT // PAIRS_PER_PARTITION)).bit_length()
 
 
-def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: int, popularity: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Return a digest of what is indexed of each document."""
+def _partition_pairs(
+    counts: pl.DataFrame, names: _Names, partitions: int, popularity: NDArray[np.float32], chosen: NDArray[np.bool_] | None = None
+) -> NDArray[np.uint64]:
+    """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Return a digest of what is indexed of each document.
+
+    With `chosen`, only these documents are paired, and only their digests count.
+    """
     digests = mix_bits(popularity.view(np.uint32).astype(np.uint64))
     # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
-    for part in range(ranges):
-        names = read_names_of_range(work, part)
-        digests[names["document"].to_numpy()] += names.select(hash_columns(("artists", "title"))).to_series().to_numpy()
-        for hashes, documents in _build_pairs(names, _Words.read(work, part), counts):
+    for part, block in enumerate(names.read(chosen)):
+        digests[block["document"].to_numpy()] += block.select(hash_columns(("artists", "title"))).to_series().to_numpy()
+        for hashes, documents in _build_pairs(block, _Words.read(names.work, part), counts):
             np.add.at(digests, documents, mix_bits(hashes))
             partition = (hashes >> shift).astype(np.uint16) if partitions > 1 else np.zeros(len(hashes), np.uint16)
             order = np.argsort(partition, kind="stable")
@@ -288,7 +388,7 @@ def _partition_pairs(counts: pl.DataFrame, work: Path, ranges: int, partitions: 
             ends = np.searchsorted(partition[order], np.arange(partitions), side="right")
             for number, (first, last) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
                 if last > first:
-                    with (work / f"pairs-{number:06d}.bin").open("ab") as file:
+                    with (names.work / f"pairs-{number:06d}.bin").open("ab") as file:
                         file.write(rows[first:last].data)
     return digests
 

@@ -13,14 +13,16 @@ from catalog_store.array_files import map_array, write_array
 from catalog_store.cursors import CursorCodec
 from catalog_store.publisher import publish
 from catalog_store.queries.track_search import Request, search
-from catalog_store.search import base_documents
+from catalog_store.search import base_documents, carried_words, search_build
 from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
+from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.search.layout import BASE_CAP, FORMAT_VERSION, POSTINGS_CAP
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from tests.catalog_store.catalog_tables import ARTISTS, TITLES, WORDS, make_frames, write_frames
+from tests.catalog_store.earlier_snapshots import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +119,8 @@ def answer(index: SearchIndex, asked: Request) -> list[SearchPage]:
 @pytest.mark.parametrize("merged_at", [10.0, pytest.param(0.2, marks=pytest.mark.slow)])
 def test_nights_answer_as_an_index_that_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, merged_at: float) -> None:
     monkeypatch.setattr(base_documents, "MERGED_AT", merged_at)
-    monkeypatch.setattr(base_documents, "has_published", lambda *_: True)
+    for module in (base_documents, carried_words):
+        monkeypatch.setattr(module, "has_published", lambda *_: True)
     chance = random.Random(seed)  # noqa: S311 - test data
     rows: Rows = {"recording": [], "recording_artist": []}
     add_recordings(rows, chance, range(1, 400))
@@ -193,3 +196,44 @@ def test_base_is_given_up_once_a_cut_pair_has_too_few_postings(tmp_path: Path, r
     if difference:
         assert np.flatnonzero(difference.dead).tolist() == [*range(begin + 5, begin + 5 + replaced)]
         assert difference.places.tolist() == [begin + 5] * replaced
+
+
+@pytest.mark.parametrize(
+    ("seed", "block"),
+    [(12, 200_000), *(pytest.param(seed, 90, marks=pytest.mark.slow) for seed in (11, 13, 14))],
+)
+def test_words_of_the_base_give_the_bytes_of_all_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, block: int) -> None:
+    monkeypatch.setattr(base_documents, "MERGED_AT", 10)
+    monkeypatch.setattr(search_build, "DOCUMENTS_PER_BLOCK", block)
+    for module in (base_documents, carried_words):
+        monkeypatch.setattr(module, "has_published", lambda *_: True)
+    chance = random.Random(seed)  # noqa: S311 - test data
+    rows: Rows = {"recording": [], "recording_artist": []}
+    add_recordings(rows, chance, range(1, 200))
+    previous = None
+    for night in range(3):
+        tables, folder = write_tables(tmp_path / f"tables-{night}", rows), tmp_path / f"night-{night}"
+        (folder / "serving").mkdir(parents=True)
+        build_search(tables, folder / "serving" / "search", previous=previous, digests=folder)
+        if previous:
+            with monkeypatch.context() as patch:
+                patch.setattr(carried_words.CarriedWords, "open", lambda _snapshot: None)
+                build_search(tables, folder / "every", previous=previous)
+            assert files_of(folder / "serving" / "search") == files_of(folder / "every")
+        previous = folder
+        change_rows(rows, chance, night)
+    # The words stay with their base: names of documents were compared, and few of them split.
+    assert all((folder / name).stat().st_nlink == 3 for name in CARRIED_WORDS)
+
+
+def test_words_are_written_again_once_another_program_splits_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = write_frames(tmp_path / "tables", make_frames(40, 1))
+    first = publish(tables, tmp_path, snapshot_id="first", next_ids={}).folder
+    monkeypatch.setattr(carried_words, "hash_packages", lambda *_: "f" * 64)
+    second = publish(tables, tmp_path, snapshot_id="second", next_ids={}).folder
+    assert not (second / "search_names.npy").samefile(first / "search_names.npy")
+    assert (second / "serving" / "search" / "ids.npy").samefile(first / "serving" / "search" / "ids.npy")
+    assert (second / "search_words.parquet").read_bytes() == (first / "search_words.parquet").read_bytes()
+    (second / "search_words.parquet").write_bytes(b"damaged")
+    third = publish(tables, tmp_path, snapshot_id="third", next_ids={}).folder
+    assert (third / "search_words.parquet").read_bytes() == (first / "search_words.parquet").read_bytes()
