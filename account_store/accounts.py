@@ -21,6 +21,7 @@ from account_store.api_keys import ApiKeys
 from account_store.clock import read_utc_time
 from account_store.database import get_new_id, migrate, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
+from account_store.jobs.job_store import Jobs
 from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, load_current_plans
 from account_store.schema import account
@@ -63,6 +64,7 @@ class Accounts:
         self.keys = ApiKeys(self.engine, self._read_plan, clock)
         self.ledger = Ledger(url, self.engine, clock)
         self.replays = StoredAnswers(self.engine, clock)
+        self.jobs = Jobs(self.engine, clock)
         self.streams = Streams(self.engine, clock)
         self.history = History(self.engine, clock)
         self.segments = Segments(self.engine)

@@ -22,6 +22,9 @@ _TABLE = ("yearly_discount", "stream_month_price_eur", "paid_only", "plans")
 _MOST = 1_000_000_000
 """Larger credits, rates and prices are typing errors."""
 _FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
+_LIMITS = ("job_rows", "active_jobs")
+MOST_JOB_ROWS, MOST_ACTIVE_JOBS = 1_000_000, 4
+"""Limits of plans that name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class Plan:
     """Requests that may come at once after a pause: the size of the token bucket."""
     closed: frozenset[str]
     """Refused features (contract A4)."""
+    job_rows: int = MOST_JOB_ROWS
+    """Rows of a bulk job."""
+    active_jobs: int = MOST_ACTIVE_JOBS
+    """Unfinished bulk jobs of an account."""
 
     def has_feature(self, feature: str) -> bool:
         """Return whether this plan includes `feature` (`identify`, `browse` ...). Features on no list are open to all plans."""
@@ -128,10 +135,13 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
 
 
 def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
-    figures = entry.read_fields(_FIGURES, required=_FIGURES)
+    figures = entry.read_fields((*_FIGURES, *_LIMITS), required=_FIGURES)
     price = figures["price_eur"].read_number(0, _MOST)
     credits_, rate, burst = (figures[figure].read_whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
-    return Plan(name, credits_, price, compute_yearly_price(price, discount), rate, burst, paid_only if price == 0 else frozenset())
+    closed = paid_only if price == 0 else frozenset()
+    rows = figures["job_rows"].read_whole_number(1, MOST_JOB_ROWS) if "job_rows" in figures else MOST_JOB_ROWS
+    jobs = figures["active_jobs"].read_whole_number(1, 1000) if "active_jobs" in figures else MOST_ACTIVE_JOBS
+    return Plan(name, credits_, price, compute_yearly_price(price, discount), rate, burst, closed, rows, jobs)
 
 
 # Read once in a process: a changed file takes effect at the next start, in all parts of the process together.

@@ -14,7 +14,7 @@ import msgspec
 from account_store.ledger import Charge
 from catalog_api.parameters import LARGEST_ID, TEXT_CHARACTERS, VISIBLE
 from catalog_api.problems import ApiError
-from catalog_api.request_bodies import Members
+from catalog_api.request_bodies import Members, explain_text, is_visible_text
 from catalog_store.reader import Catalog
 
 MOST_ITEMS = 100
@@ -57,6 +57,8 @@ class RowResolver(NamedTuple):
 
     forms: Mapping[str, RowForm]
     resolve: Callable[[Catalog, Mapping[str, str], str, Sequence[Any]], list[bytes]]
+    skipped: bytes = b""
+    """Members of the result of a row that was not tried."""
 
 
 def build_body_schema(forms: Mapping[str, RowForm]) -> dict[str, Any]:
@@ -103,19 +105,35 @@ def _check_row(members: Members, name: str, item: object, form: RowForm) -> None
         row = members.add_part(name, item)
         row.read_text("artist", TEXT_CHARACTERS)
         row.read_text("title", TEXT_CHARACTERS)
-    elif form is RowForm.NAME:
-        members.check_text(name, item, TEXT_CHARACTERS)
-    elif form is RowForm.ID:
+    elif problem := find_row_problem(form, item):
+        members.add_problem(name, problem)
+
+
+def find_row_problem(form: RowForm, item: object) -> str | None:
+    """Return what is wrong with a row; None when nothing is."""
+    if form is RowForm.CODE:
+        return None if isinstance(item, str) else "must be a string"
+    if form is RowForm.ID:
         # `type` instead of isinstance: true is not a number.
-        if type(item) is not int or not 1 <= item <= LARGEST_ID:
-            members.add_problem(name, f"must be a whole number from 1 to {LARGEST_ID}")
-    elif not isinstance(item, str):
-        members.add_problem(name, "must be a string")
+        is_id = type(item) is int and 1 <= item <= LARGEST_ID
+        return None if is_id else f"must be a whole number from 1 to {LARGEST_ID}"
+    if form is RowForm.NAME:
+        return None if is_visible_text(item, TEXT_CHARACTERS) else explain_text(TEXT_CHARACTERS)
+    if not isinstance(item, dict):
+        return "must be an object with artist and title"
+    wrong = [name for name in ("artist", "title") if not is_visible_text(item.get(name), TEXT_CHARACTERS)]
+    return f"{wrong[0]} {explain_text(TEXT_CHARACTERS)}" if wrong else None
 
 
 def encode_row(item: object, status: bytes, members: bytes = b"") -> bytes:
     """Return the result of a row; `members` follow the status and begin with a comma."""
     return b'{"input":%s,"status":"%s"%s}' % (msgspec.json.encode(item), status, members)
+
+
+def is_matched(row: bytes) -> bool:
+    """Return whether the result of a row that was tried is a match."""
+    # The status of a row without a match is at its end, where no input can be.
+    return not row.endswith((b'"status":"not_found"}', b'"status":"not_found","links":[]}'))
 
 
 def encode_results(rows: Sequence[bytes], charge: Charge, *, is_partial: bool) -> bytes:

@@ -18,6 +18,7 @@ CHANGES: tuple[InterfaceChange, ...] = (
     InterfaceChange("2026-11-27", "added", "/v1/releases", "Releases by barcode."),
     InterfaceChange("2026-11-27", "added", "/v1/artists/resolve", "Bulk resolve of artists by ids and names."),
     InterfaceChange("2026-11-27", "added", "/v1/releases/resolve", "Bulk resolve of releases by barcodes, ids and names."),
+    InterfaceChange("2026-11-27", "added", "/v1/jobs/resolve", "Bulk jobs of up to a million rows."),
     InterfaceChange("2026-11-27", "added", "/v1/tracks/resolve", "X-Catalog-Build names the build of bulk resolve and identify."),
     InterfaceChange("2026-11-26", "added", "/v1/artists", "Artists by name."),
     InterfaceChange("2026-11-26", "added", "/v1/conflicts/isrc", "ISRCs that two tracks claim, with the reason that keeps them apart."),

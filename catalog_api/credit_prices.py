@@ -21,6 +21,8 @@ UPLOADED_MEGABYTE = 1
 """Each megabyte begun of an audio file, on top of IDENTIFICATION."""
 TIMELINED_MEGABYTE = 5
 """Each megabyte begun of a file whose every track is listed, on top of IDENTIFICATION: all of its sound is decoded and matched."""
+JOB = 0
+"""Sending a bulk job, whose rows are charged as those of a bulk request when it succeeds."""
 STREAM = 0
 """Registering a live stream, which is billed by the month."""
 

@@ -51,6 +51,7 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "LabelPage": {"": ("label", "/results/0/id"), "Releases": ("label_releases", "/results/0/id")},
     "Artist": {"Releases": ("artist_releases", "/id")},
     "Label": {"Releases": ("label_releases", "/id")},
+    "Job": {"": ("job", "/id"), "Result": ("job_result", "/id"), "Cancel": ("cancel_job", "/id")},
     "IsrcConflictPage": {"": ("track_by_id", "/results/0/kept_by/id")},
     "Suggestion": {"": ("suggestions_of_track", "/track_id")},
     "NewWebhook": {"": ("webhook", "/id"), "Deliveries": ("webhook_deliveries", "/id"), "Ping": ("ping_webhook", "/id")},
@@ -171,14 +172,15 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         codes.append("plan_required")
     if route.needs_card:
         codes.append("payment_method_required")
-    if route.other_types:
+    if route.other_types and not route.is_file:
         codes.append("not_acceptable")
     always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
     validated = ["ETag"] if route.is_about_catalog else []
     if route.is_about_catalog or route.names_build:
         validated.append("X-Catalog-Build")
-    answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
+    json_answer = {"application/json": {"schema": {"$ref": _SCHEMA_PLACE.format(name=route.answers.__name__)}}}
+    answer: dict[str, Any] = {} if route.is_file else json_answer
     answer |= {other: {} for other in route.other_types}
     responses: dict[str, Any] = {"200": _describe_response("The answer.", answer, [*metered, *validated])}
     responses["200"]["links"] = {

@@ -253,7 +253,7 @@ class ReservedQuestion(Question):
             reservation = await _reserve_credits(service, caller, self._price)
         elif key is None:
             # The price follows the size, which is not known yet.
-            await _check_credits(service, caller, self._least)
+            await check_credits(service, caller, self._least)
         try:
             async with self._prepare(service, is_repeatable=key is not None) as prepared:
                 digest = _hash_request(scope, prepared.body)
@@ -288,7 +288,7 @@ class FreeQuestion(Question):
         return answer
 
 
-async def _check_credits(service: Service, caller: Caller, price: int) -> None:
+async def check_credits(service: Service, caller: Caller, price: int) -> None:
     """Raise ApiError `quota_exceeded` when fewer credits are left. This error precedes a missing catalog (contract A8)."""
     _check_left(await service.accounts.ledger.charge(caller, 0), price)
 

@@ -346,31 +346,28 @@ WEBHOOK_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid
 DELIVERY_ID = _build_id_parameter("delivery_id", "Delivery id.", "path")
 
 
-def _read_delivery_status(value: str) -> str:
-    if value not in DELIVERY_STATUSES:
-        raise ValueError(f"must be one of {', '.join(DELIVERY_STATUSES)}; got {_quote(value)}")
-    return value
-
-
-DELIVERY_STATUS = Parameter[str | None](
-    "status", _read_delivery_status, {"type": "string", "enum": list(DELIVERY_STATUSES)}, "Deliveries of this status only."
-)
 IDENTIFY_MODES = ("track", "timeline")
 
 
-def _read_identify_mode(value: str) -> str:
-    if value not in IDENTIFY_MODES:
-        raise ValueError(f"must be one of {', '.join(IDENTIFY_MODES)}; got {_quote(value)}")
-    return value
+def build_choice_parameter(
+    name: str, choices: Sequence[str], description: str, *, default: str | None = None, is_required: bool = False
+) -> Parameter[Any]:
+    """Return a query parameter that is one of the choices."""
+
+    def read_choice(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}; got {_quote(value)}")
+        return value
+
+    schema = {"type": "string", "enum": list(choices)} | ({} if default is None else {"default": default})
+    return Parameter(name, read_choice, schema, description, default=default, is_required=is_required)
 
 
-IDENTIFY_MODE = Parameter(
-    "mode",
-    _read_identify_mode,
-    {"type": "string", "enum": list(IDENTIFY_MODES), "default": IDENTIFY_MODES[0]},
-    "`timeline` lists every track of an uploaded file.",
-    default=IDENTIFY_MODES[0],
+DELIVERY_STATUS = build_choice_parameter("status", DELIVERY_STATUSES, "Deliveries of this status only.")
+IDENTIFY_MODE = build_choice_parameter(
+    "mode", IDENTIFY_MODES, "`timeline` lists every track of an uploaded file.", default=IDENTIFY_MODES[0]
 )
+JOB_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Job id.", place="path", is_required=True)
 STREAM_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Stream id.", place="path", is_required=True)
 
 _DATES = (date(1970, 1, 2), date(2199, 12, 31))

@@ -61,18 +61,20 @@ CODES = {
     "invalid_body": Code(400, "Invalid body", "Send one JSON document in UTF-8 that names each member once."),
     "too_many_items": Code(400, "Too many items", "Send at most 100 items; make several requests of the rest."),
     "stream_limit": Code(403, "Too many streams", "The account has the maximum number of active streams: stop one first."),
+    "job_limit": Code(403, "Too many jobs", "The account has as many unfinished jobs as its plan allows: wait for one, or cancel it."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold the requested item."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),
     "stream_exists": Code(409, "Stream exists", "You monitor this address already: use the stream that stream_id names, or stop it first."),
     "stream_stopped": Code(409, "Stream stopped", "A stopped stream stays stopped: register its address again."),
+    "job_unfinished": Code(409, "Job unfinished", "There is a result once the status of the job is succeeded."),
     "webhook_disabled": Code(409, "Webhook disabled", "Nothing is sent to it: set its status to enabled first."),
     "too_many_webhooks": Code(409, "Too many webhooks", "An account has at most 20: delete one first."),
     "idempotency_key_reused": Code(409, "Idempotency key in use", "The key belongs to another request of yours: use a new key."),
     "body_too_large": Code(413, "Body too large", "Send fewer or shorter items; of audio a shorter clip, or its fingerprint."),
     "unsupported_media_type": Code(
-        415, "Unsupported media type", "Send the body as application/json in UTF-8; audio as application/octet-stream."
+        415, "Unsupported media type", "Send the body as application/json in UTF-8, or as a type that the route is described with."
     ),
     "unsupported_audio": Code(415, "Unsupported audio", "Send mp3, flac, wav, m4a, mp4, ogg or opus, or the audio's fingerprint."),
     "undecodable_audio": Code(415, "Undecodable audio", "The file cannot be decoded: send it complete and undamaged. Nothing was charged."),
@@ -80,6 +82,7 @@ CODES = {
     "rate_limited": Code(429, "Too many requests", "Wait for the seconds in Retry-After; RateLimit-Policy holds the plan's rate."),
     "quota_exceeded": Code(429, "Credits used up", "Wait until resets_at, or take a larger plan. Nothing was done or charged."),
     "internal_error": Code(500, "Internal error", "A fault of the server, free of charge. Quote request_id when you report it."),
+    "jobs_unavailable": Code(503, "Jobs unavailable", "The server cannot store the input: try again later. Nothing was charged."),
     "accounts_unavailable": Code(503, "Accounts unavailable", "Keys and credits cannot be looked up: try again later."),
     "secrets_unavailable": Code(
         503, "Secrets unavailable", "The key that seals webhook secrets is missing: the operator must put it back."

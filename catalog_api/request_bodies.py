@@ -25,6 +25,7 @@ NUL = "\0"
 """PostgreSQL's text cannot hold this character."""
 LARGEST_BODY = 2 * 2**20
 """Bytes. 100 rows of artist and title with 500 characters each fit, even if every character is escaped."""
+_VISIBLE = re.compile(VISIBLE)
 _EXACT = 2**53
 """Floats represent smaller whole numbers exactly."""
 _SHOWN = 60
@@ -37,6 +38,16 @@ def read_media_type(scope: Scope) -> str:
     """Return the Content-Type without its options, in lower case."""
     header = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
     return header.decode("latin-1").partition(";")[0].strip().lower()
+
+
+def is_visible_text(value: object, longest: int) -> bool:
+    """Return whether a value is a text that is not blank."""
+    return isinstance(value, str) and len(value) <= longest and NUL not in value and _VISIBLE.search(value) is not None
+
+
+def explain_text(longest: int) -> str:
+    """Return what a text must be."""
+    return f"must be a text of 1 to {longest} characters that is not blank and holds no NUL"
 
 
 async def read_json(scope: Scope, receive: Receive, *, is_needed: bool = True) -> object:
@@ -188,9 +199,9 @@ class Members:
 
     def check_text(self, name: str, value: object, longest: int) -> str:
         """Return a value that is a text and not blank. Otherwise return an empty one and add a problem."""
-        if isinstance(value, str) and re.search(VISIBLE, value) and len(value) <= longest and NUL not in value:
+        if isinstance(value, str) and is_visible_text(value, longest):
             return value
-        self.add_problem(name, f"must be a text of 1 to {longest} characters that is not blank and holds no NUL")
+        self.add_problem(name, explain_text(longest))
         return ""
 
     def read_address(self, name: str, longest: int) -> str:

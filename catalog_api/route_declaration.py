@@ -47,7 +47,7 @@ class Route:
     - `is_free`: costs no credits; `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
     - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
       which reads as `{}`. `https_only` restricts the addresses in it.
-    - `other_types`: media types of answers besides JSON.
+    - `other_types`: media types of answers besides JSON; `is_file`: answers have one of them and are never JSON.
     - `checks` find problems of several parameters together. In place of a wrong value they see its default.
     - `late_checks` find what the work would refuse. They run only when something else is wrong, so that one answer names all (contract A5).
     """
@@ -70,6 +70,7 @@ class Route:
     body: Mapping[str, Any] | None = None
     other_bodies: tuple[str, ...] = ()
     other_types: tuple[str, ...] = ()
+    is_file: bool = False
     checks: tuple[Callable[[ParameterValues], list[ParameterProblem]], ...] = ()
     late_checks: tuple[Callable[[ParameterValues, Service], list[ParameterProblem]], ...] = ()
     https_only: bool = False

@@ -143,6 +143,8 @@ def _encode_entity(item: object, name: bytes, ids: Sequence[int], bodies: Mappin
     return encode_row(item, b"matched", b',"%s":%s%s' % (name, bodies[ids[0]], others))
 
 
-TRACK_ROWS = RowResolver({BY_ISRC: RowForm.CODE, **_CODES, BY_TRACK: RowForm.ARTIST_AND_TITLE}, _resolve_tracks)
+TRACK_ROWS = RowResolver({BY_ISRC: RowForm.CODE, **_CODES, BY_TRACK: RowForm.ARTIST_AND_TITLE}, _resolve_tracks, _NO_LINKS)
 ARTIST_ROWS = RowResolver({**_CODES, BY_ID: RowForm.ID, BY_ARTIST: RowForm.NAME}, _resolve_artists)
 RELEASE_ROWS = RowResolver({BY_BARCODE: RowForm.CODE, **_CODES, BY_ID: RowForm.ID, BY_RELEASE: RowForm.ARTIST_AND_TITLE}, _resolve_releases)
+ROW_KINDS = {"tracks": TRACK_ROWS, "artists": ARTIST_ROWS, "releases": RELEASE_ROWS}
+"""Resolvers by the kind of entity."""

@@ -98,6 +98,12 @@ class ApiSettings:
         ""
     )
     upload_seconds: Annotated[Seconds, "The time within which an upload must arrive."] = 120.0
+    job_workers: Annotated[
+        CountOrNone, "Processes that work on bulk jobs, started beside the workers. They yield to requests; each uses up to one core."
+    ] = 1
+    jobs_folder: Annotated[
+        Path, "Where input and results of bulk jobs are stored. All servers of one account store share it. Results stay for a week."
+    ] = Path("jobs")
     webhooks: Annotated[bool, "Whether a process that sends webhooks is started beside the workers."] = True
     dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
     dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only people with an account can sign in."] = True

@@ -23,7 +23,7 @@ from audio_recognition.decoding import SNIFFED_BYTES, sniff
 from catalog_api.problems import RETRY_SOON, ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from litestar.types import Receive, Scope
 
@@ -69,8 +69,7 @@ async def begin_upload(scope: Scope, receive: Receive) -> IncomingUpload:
     # The announced size is only a claim; `_write_all` counts what arrives.
     announced = headers.get(b"content-length", b"")
     length = int(announced) if announced.isdigit() else None
-    if length is not None and length > LARGEST_UPLOAD:
-        raise _build_too_large_error()
+    _check_size(length or 0)
     head, size, more = [], 0, True
     while more and size < SNIFFED_BYTES:
         part, more = await _receive_part(receive)
@@ -130,7 +129,20 @@ class Spool:
 
 
 async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> tuple[int, str]:  # noqa: ANN401 - one of hashlib's objects
-    waiting, more, size = arriving.head, not arriving.is_whole, 0
+    return await write_parts(arriving.receive, file, digest, head=arriving.head, more=not arriving.is_whole, check_size=_check_size)
+
+
+async def write_parts(
+    receive: Receive,
+    file: BinaryIO,
+    digest: Any,  # noqa: ANN401 - one of hashlib's objects
+    *,
+    check_size: Callable[[int], None],
+    head: Sequence[bytes] = (),
+    more: bool = True,
+) -> tuple[int, str]:
+    """Write a body whose beginning `head` was read; return its size and its digest. `check_size` raises for too many bytes."""
+    waiting, size = list(head), 0
     gathered = sum(len(part) for part in waiting)
     while True:
         if gathered >= _WRITE_SIZE or not more:
@@ -141,11 +153,10 @@ async def _write_all(arriving: IncomingUpload, file: BinaryIO, digest: Any) -> t
             waiting, gathered = [], 0
             if not more:
                 return size, digest.hexdigest() if digest else ""
-        part, more = await _receive_part(arriving.receive)
+        part, more = await _receive_part(receive)
         waiting.append(part)
         gathered += len(part)
-        if size + gathered > LARGEST_UPLOAD:
-            raise _build_too_large_error()
+        check_size(size + gathered)
 
 
 def _write_block(file: BinaryIO, block: bytes, digest: Any) -> None:  # noqa: ANN401 - one of hashlib's objects
@@ -165,6 +176,7 @@ async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
     return message["body"], message["more_body"]
 
 
-def _build_too_large_error() -> ApiError:
-    detail = f"The upload is larger than {LARGEST_UPLOAD} bytes: send a shorter clip, or its fingerprint."
-    return ApiError("body_too_large", detail, headers=_CLOSE)
+def _check_size(size: int) -> None:
+    if size > LARGEST_UPLOAD:
+        detail = f"The upload is larger than {LARGEST_UPLOAD} bytes: send a shorter clip, or its fingerprint."
+        raise ApiError("body_too_large", detail, headers=_CLOSE)

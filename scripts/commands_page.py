@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import account_store.__main__ as accounts
 import audio_recognition.__main__ as recognition
 import catalog_api.__main__ as server
+import catalog_api.jobs.__main__ as jobs
 import catalog_store.__main__ as store
 import genre_rules.__main__ as genres
 import pipeline.__main__ as builds
@@ -20,7 +21,7 @@ from catalog_store import scrub
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = (builds, genres, store, scrub, server, accounts, webhooks, streams, recognition)
+PROGRAMS = (builds, genres, store, scrub, server, jobs, accounts, webhooks, streams, recognition)
 
 
 def render_commands_page() -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 
-from account_store.schema import credit_day, credit_month, credit_reservation, replay
+from account_store.ledger.direct_credits import give_back
+from account_store.schema import credit_reservation, replay
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,9 +27,5 @@ def expire_reservations(engine: Engine, now: datetime) -> int:
         rows = connection.execute(expired.returning(credit_reservation)).all()
         # All writers lock months in this order, so two writers never wait for each other.
         for row in sorted(rows, key=lambda row: (row.account_id, row.day)):
-            month = (credit_month.c.account_id == row.account_id) & (credit_month.c.month == row.day[:7])
-            connection.execute(update(credit_month).where(month).values(used=credit_month.c.used - row.credits))
-            day = (credit_day.c.account_id == row.account_id) & (credit_day.c.day == row.day) & (credit_day.c.key_id == row.key_id)
-            less = {"credits": credit_day.c.credits - row.credits, "requests": credit_day.c.requests - 1}
-            connection.execute(update(credit_day).where(day).values(less))
+            give_back(connection, row.account_id, row.key_id, row.day, row.credits)
     return len(rows)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED = "stream.track_started", "stream.track_ended", "stream.status_changed"
 CATALOG_PUBLISHED = "catalog.published"
 SUGGESTION_DECIDED = "suggestion.decided"
-EVENT_TYPES = (TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED, CATALOG_PUBLISHED, SUGGESTION_DECIDED)
+JOB_FINISHED = "job.finished"
+EVENT_TYPES = (TRACK_STARTED, TRACK_ENDED, STATUS_CHANGED, CATALOG_PUBLISHED, SUGGESTION_DECIDED, JOB_FINISHED)
 """The types that an endpoint can ask for (contract G8)."""
 PING = "webhook.ping"
 """Sent on request only, to one endpoint, subscribed or not."""

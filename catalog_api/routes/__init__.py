@@ -10,6 +10,7 @@ from catalog_api.routes.artists_and_labels import artist, artist_releases, artis
 from catalog_api.routes.changes import changes
 from catalog_api.routes.conflicts import isrc_conflicts
 from catalog_api.routes.identify import identify
+from catalog_api.routes.jobs import cancel_job, create_job, job, job_result, jobs
 from catalog_api.routes.public_routes import (
     check_alive,
     check_readiness,
@@ -63,6 +64,11 @@ ROUTES = [
     label,
     label_releases,
     genres,
+    create_job,
+    jobs,
+    job,
+    cancel_job,
+    job_result,
     suggest,
     suggestions_of_track,
     suggestions,

@@ -37,7 +37,7 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
     Rows are strings, or `{"artist", "title"}` where `input_type` is `track_name`. A malformed code is `not_found`, and so are names that
     search finds only as `possible`. When the month's credits run out, the remaining rows are `skipped_no_credits`; the batch does not fail.
     """
-    return _ask(members, TRACK_ROWS, skipped=b',"links":[]')
+    return _ask(members, TRACK_ROWS)
 
 
 @post_route(
@@ -79,8 +79,7 @@ def resolve_releases(_values: ParameterValues, members: Members) -> Question:
     return _ask(members, RELEASE_ROWS)
 
 
-def _ask(members: Members, resolver: RowResolver, *, skipped: bytes = b"") -> Question:
-    """Return the question of a body; `skipped` are the members of a row that was not tried."""
+def _ask(members: Members, resolver: RowResolver) -> Question:
     input_type, items = read_rows(members, resolver.forms)
 
     async def work(service: Service, _caller: Caller, charge: Charge) -> Answer:
@@ -94,7 +93,7 @@ def _ask(members: Members, resolver: RowResolver, *, skipped: bytes = b"") -> Qu
             else:
                 rows = resolver.resolve(catalog, templates, input_type, tried)
             build = catalog.snapshot_id
-        rows += [encode_row(item, b"skipped_no_credits", skipped) for item in items[charge.granted :]]
+        rows += [encode_row(item, b"skipped_no_credits", resolver.skipped) for item in items[charge.granted :]]
         return Answer(encode_results(rows, charge, is_partial=charge.granted < len(items)), {BUILD_HEADER: build})
 
     return PrepaidQuestion(RESOLVED_ROW * len(items), work, is_partial=True, body=members.document)

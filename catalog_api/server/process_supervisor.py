@@ -190,6 +190,8 @@ def _list_companions(settings: ApiSettings) -> list[Companion]:
         # The URL of the accounts goes through the environment: all users see command lines, and the URL may hold a password.
         deliverer = ("webhook_delivery", "--log-level", settings.log_level)
         companions.append(Companion("webhooks", deliverer, stop_seconds=_WEBHOOKS_STOP_SECONDS))
+    # Settings and the URL of the accounts go through the environment, as above.
+    companions += [Companion(f"jobs-{number}", ("catalog_api.jobs",)) for number in range(1, settings.job_workers + 1)]
     for number in range(1, settings.monitors + 1):
         where = ("--catalog", str(settings.catalog), "--matcher-socket", settings.matcher_socket, "--log-level", settings.log_level)
         # One core each: on two, threads that decode fought for the interpreter lock, and a hundred streams fell 15 s behind.

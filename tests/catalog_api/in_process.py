@@ -42,6 +42,7 @@ def publish_as(place: Path, snapshot_id: str) -> None:
 async def answering(place: Path, key: str, **settings: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - members of ApiSettings
     """Yield the ready application over the catalog that `published` made, and shut it down afterwards."""
     settings = {"catalog": place / "catalog", "accounts_url": f"sqlite:///{place}/accounts.db", "dashboard": False, **settings}
+    settings.setdefault("jobs_folder", place / "jobs")
     app: Any = build_app(ApiSettings(**settings), RequestStatistics())
     events: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()

@@ -25,7 +25,7 @@ def test_page_for_callers_states_each_price() -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text()
     stated = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE))
     assert stated["200; 404 of a well-formed lookup; a suggestion"] == str(LOOKUP) == str(SUGGESTION)
-    assert stated["bulk resolve"] == f"{RESOLVED_ROW} a row"
+    assert stated["bulk resolve; a bulk job that succeeds"] == f"{RESOLVED_ROW} a row"
     of_timeline = f"{TIMELINED_MEGABYTE} for each megabyte with `mode=timeline`"
     assert stated["identify"] == f"{IDENTIFICATION}, and {UPLOADED_MEGABYTE} for each megabyte of a file; {of_timeline}"
     assert stated["304, other 4xx, 5xx, `/v1/usage`, streams, webhooks"] == str(STREAM)

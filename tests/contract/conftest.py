@@ -39,8 +39,9 @@ UNHURRIED = Terms(credits=1_000_000, price_eur=Decimal(1), requests_per_second=1
 """Terms for tests that are not about credits or rates."""
 RECEIVERS = "127.0.0.2"
 """The only address inside the network that servers under test may call. Receivers of webhooks listen there."""
-ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0", "scrub_mb_per_second": "0"}
+ALONE = {"matcher": "false", "webhooks": "false", "monitors": "0", "job_workers": "0", "scrub_mb_per_second": "0"}
 """Settings of a server without companions."""
+COMPANIONS = {"matcher": "true", "webhooks": "true", "job_workers": "1"}
 _names = itertools.count(1)
 
 
@@ -141,7 +142,7 @@ def serving(catalog: Path, accounts_url: str, place: Path, *options: str, worker
     command += ["--workers", str(workers), "--port", str(port)]
     log = place / f"server-{port}.log"
     with log.open("w") as stderr, closing(Accounts.open(accounts_url)) as accounts, httpx.Client(timeout=PATIENCE_SECONDS) as http:
-        said = {f"CATALOG_API_{name.upper()}": text for name, text in {**ALONE, **settings}.items()}
+        said = {f"CATALOG_API_{name.upper()}": text for name, text in {**ALONE, "jobs_folder": str(place / "jobs"), **settings}.items()}
         said[ALLOW_VARIABLE] = f"{RECEIVERS}/32:*"
         server = subprocess.Popen([*command, *options], cwd=ROOT, stderr=stderr, env={**os.environ, **said})
         api = Api(f"http://127.0.0.1:{port}", accounts, http, pid=server.pid)
@@ -178,7 +179,7 @@ def awkward_catalog(tmp_path_factory: pytest.TempPathFactory, worker_id: str) ->
 @pytest.fixture(scope="session")
 def on_sqlite(awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     place = tmp_path_factory.mktemp("on_sqlite")
-    with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place, matcher="true", webhooks="true") as api:
+    with serving(awkward_catalog, f"sqlite:///{place}/accounts.db", place, **COMPANIONS) as api:
         yield api
 
 
@@ -187,7 +188,7 @@ def on_postgresql(
     awkward_catalog: Path, tmp_path_factory: pytest.TempPathFactory, new_postgresql_database: Callable[[str], str], worker_id: str
 ) -> Iterator[Api]:
     database, place = new_postgresql_database(f"contract_{worker_id}"), tmp_path_factory.mktemp("on_postgresql")
-    with serving(awkward_catalog, database, place, matcher="true", webhooks="true") as api:
+    with serving(awkward_catalog, database, place, **COMPANIONS) as api:
         yield api
 
 

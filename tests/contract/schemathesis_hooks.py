@@ -2,7 +2,8 @@
 
 Only a cursor that the server gave out is valid. An invented one is a 400 on purpose, and has tests of its own. A request must send exactly
 one parameter of a group of lookup parameters, so the hook keeps the first one. A genre must exist in the tree, and the days of a report
-must follow each other. Audio must be audio, and the text of a fingerprint must encode a real one. A timeline needs the bytes of a file.
+must follow each other. Audio must be audio, and the text of a fingerprint must encode a real one. The type of a
+job's rows must be one of its kind. A timeline needs the bytes of a file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ LOOKUPS = {
     ),
     "/v1/tracks/iswc": ("isrc", "id"),
 }
-IDENTIFY = "/v1/tracks/identify"
+IDENTIFY, JOBS = "/v1/tracks/identify", "/v1/jobs/resolve"
+JOB_ROWS = {"text/csv": b"isrc\n", "application/x-ndjson": b'"x"\n', "application/vnd.apache.parquet": b"x"}
 SILENT_WAV = encoded(np.zeros(11025, np.int16), "wav", rate=11025)
 FINGERPRINT = encode(np.arange(50, dtype=np.uint32))
 REPORT = {"from": "2026-10-01", "until": "2026-11-30", "timezone": "Europe/Berlin"}
@@ -43,6 +45,10 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
     if isinstance(case.body, dict) and "url" in case.body:
         case.body["url"] = NOBODY
     query = case.query
+    if case.operation.path == JOBS:
+        # The type must be one of the kind, and only a url needs a format.
+        query.update({"kind": "tracks", "input_type": "isrc", "format": "csv"})
+        kwargs.update({"data": JOB_ROWS[case.media_type]} if case.media_type in JOB_ROWS else {})
     query.pop("cursor", None)
     if case.operation.path == IDENTIFY and case.media_type != UPLOAD_TYPE:
         query.pop("mode", None)

@@ -37,6 +37,7 @@ BODIES: dict[str, list[object]] = {
         {"input_type": "barcode", "items": [BARCODE, "x"]},
         {"input_type": "release_name", "items": [{"artist": "DJ Salt", "title": "Daily"}]},
     ],
+    "create_job": [{"url": "http://93.184.215.14/rows.csv"}],
     "identify": [
         {"fingerprint": encode(np.arange(50, dtype=np.uint32)), "fingerprint_duration": 180},
         {"fingerprint": [*range(-30, 30)], "fingerprint_duration": None},
@@ -53,6 +54,8 @@ BODIES: dict[str, list[object]] = {
     "replay_webhook": [{"since": "2026-11-21T12:00:00Z"}, {"since": "2026-11-21t12:00:00.5+01:00"}],
 }
 """Valid bodies of every operation that takes JSON. Each is answered 200."""
+QUERIES = {"create_job": "?input_type=isrc&format=csv"}
+"""Queries that operations with a body need."""
 HEADS = (
     f"GET /v1/tracks/isrc/{isrc(1)}?include=isrcs,links",
     "GET /v1/tracks/search?artist=Daft+Trunk&title=Glass%20City&limit=2",
@@ -79,6 +82,9 @@ HEADS = (
     "POST /v1/webhooks/{webhook}/rotate",
     "POST /v1/tracks/identify\ncontent-type: application/octet-stream\ncontent-encoding: gzip\nidempotency-key: k",
     "POST /v1/tracks/resolve\ncontent-type: application/json; charset=utf-16",
+    "POST /v1/jobs/resolve?input_type=isrc&kind=tracks&result_format=parquet\ncontent-type: text/csv",
+    "GET /v1/jobs",
+    "DELETE /v1/jobs/01a21a9d-c322-738b-ad95-5aff0a88349d",
     "DELETE /v1/webhooks/{webhook}",
     "DELETE /v1/streams/{stream}",
     f"GET /v1/conflicts/isrc?isrc={isrc(1)}&limit=1",
@@ -107,10 +113,10 @@ def ask_with_body(content: bytes) -> None:
     is_of_webhook = operation.path.startswith("/v1/webhooks/")
     with service().own_webhook() if is_of_webhook else nullcontext("") as webhook_id:
         path = service().fill(build_path_template(operation.path), webhook_id=webhook_id)
-        answer = service().ask(operation.method, path, headers, body)
+        answer = service().ask(operation.method, path + QUERIES.get(name, ""), headers, body)
         judge(answer, operation)
-    if answer.status == 200 and name in {"create_stream", "create_webhook"}:
-        service().ask("DELETE", f"{path}/{answer.json()['id']}")
+    if answer.status == 200 and name in {"create_stream", "create_webhook", "create_job"}:
+        service().ask("DELETE", f"{path.removesuffix('/resolve')}/{answer.json()['id']}")
 
 
 def ask_with_head(content: bytes) -> None:
