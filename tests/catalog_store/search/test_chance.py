@@ -96,3 +96,9 @@ def test_an_answer_of_low_score_by_frequent_words_is_possible_at_most(crowded: S
     hits = search(crowded, CursorCodec(), Request(*asked), deadline=5).hits
     assert {hit.match_class for hit in hits} <= {"possible"}
     assert search(crowded, CursorCodec(), Request(*asked, min_class="fuzzy"), deadline=5).hits == []
+
+
+def test_names_that_answer_in_a_small_catalog_do_not_in_a_crowd(crowded: SearchIndex, tmp_path: Path) -> None:
+    asked = Request("Johnny", "Love")
+    assert search(build_index(tmp_path, 3), CursorCodec(), asked, deadline=5).hits
+    assert search(crowded, CursorCodec(), asked, deadline=5).hits == []
