@@ -6,9 +6,9 @@
     python -m benchmarks.streams AUDIO WORK --fades 100                            truth: cross-fades alone
 
 AUDIO is where benchmarks/game_music.py keeps real music (fetched when missing: about 1.3 GB); WORK is scratch. `--show` and `--rehearse`
-exit with 1 unless script and rows agree, row for row. Cost is CPU time of the worker process and of the matcher process, by the
-stream-seconds that the worker reports; the streams (MP3 128, Opus 48, in turns) come from a server in a process of its own. `late` is
-the delay of heard sound: more than some seconds means that the machine is full.
+exit with 1 unless script and rows agree, row for row. Cost is CPU time of the worker process with its decoders and of the matcher process,
+by the stream-seconds that the worker reports; the streams (MP3 128, Opus 48, in turns) come from a server in a process of its own. `late`
+is the delay of heard sound: more than some seconds means that the machine is full.
 """
 
 from __future__ import annotations
@@ -239,8 +239,11 @@ def _read_state(worker: subprocess.Popen[bytes], matcher: subprocess.Popen[bytes
 
 
 def _measure_cpu(pid: int) -> float:
+    """Return the CPU seconds of a process and of all that it started: the decoders are processes of their own."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    own = (int(fields[11]) + int(fields[12])) / _TICKS
+    children = [child for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    return own + sum(_measure_cpu(int(child)) for child in children)
 
 
 def _serve(files: list[str]) -> None:
