@@ -6,10 +6,13 @@ what an error looks like (problems.py), what it costs (credit_prices.py).
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
 from xxhash import xxh3_128_hexdigest
+
+from catalog_api.compression import ACCEPT_ENCODING, CODINGS, LEAST_BYTES, choose_coding, compress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,16 +41,36 @@ class Answer:
         self.status = status
         self.media_type = media_type
 
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send the answer."""
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self._build_fields().items()]
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """Send the answer, compressed if it is large and the client takes that."""
+        body, fields = self.body, self.headers
+        # Not Modified has no body, and must not claim an empty one.
+        if self.status != HTTPStatus.NOT_MODIFIED:
+            # Problems are small, and the framework sends some of them.
+            if len(body) >= LEAST_BYTES and self.status == HTTPStatus.OK:
+                body, fields = self._compress(scope)
+            fields = fields | {"content-type": self.media_type, "content-length": str(len(body))}
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _build_fields(self) -> dict[str, str]:
-        if self.status == 304:  # noqa: PLR2004 - Not Modified has no body, and must not claim an empty one
-            return self.headers
-        return self.headers | {"content-type": self.media_type, "content-length": str(len(self.body))}
+    def _compress(self, scope: Scope) -> tuple[bytes, dict[str, str]]:
+        """Return the body and the headers, in the coding that the request asks for."""
+        vary = self.headers.get("vary")
+        # Identity varies too: a cache must not give it to everybody.
+        fields = (
+            self.headers
+            if vary and ACCEPT_ENCODING in vary
+            else self.headers | {"vary": f"{vary}, {ACCEPT_ENCODING}" if vary else ACCEPT_ENCODING}
+        )
+        coding = choose_coding(scope["headers"])
+        if coding is None:
+            return self.body, fields
+        coded = {"content-encoding": coding}
+        # A strong tag names these very bytes.
+        if "etag" in fields:
+            coded["etag"] = _add_coding(fields["etag"], coding)
+        return compress(self.body, coding), fields | coded
 
 
 def encode_answer(body: msgspec.Struct) -> Answer:
@@ -80,6 +103,18 @@ def compute_etag(body: bytes) -> str:
     return f'"{xxh3_128_hexdigest(body)}"'
 
 
-def is_current(if_none_match: str, tag: str) -> bool:
-    """Return whether an If-None-Match field holds the tag (RFC 9110: weak comparison, `*` matches any)."""
-    return if_none_match.strip() == "*" or any(one.strip().removeprefix("W/") == tag for one in if_none_match.split(","))
+def find_current_tag(if_none_match: str, tag: str, body: bytes, scope: Scope) -> str | None:
+    """Return the tag of a 304: the one that an If-None-Match field holds of `body`, in any coding; None when it holds none of them.
+
+    `tag` is that of the body as it is. RFC 9110: weak comparison, `*` matches any.
+    """
+    if if_none_match.strip() == "*":
+        coding = choose_coding(scope["headers"]) if len(body) >= LEAST_BYTES else None
+        return tag if coding is None else _add_coding(tag, coding)
+    tags = {tag, *(_add_coding(tag, coding) for coding in CODINGS)}
+    held = (one.strip().removeprefix("W/") for one in if_none_match.split(","))
+    return next((one for one in held if one in tags), None)
+
+
+def _add_coding(tag: str, coding: str) -> str:
+    return f'{tag[:-1]}-{coding}"'

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHANGES: tuple[InterfaceChange, ...] = (
+    InterfaceChange("2026-11-27", "added", "/v1/tracks/search", "Answers of 1 kB or more in zstd or gzip, by Accept-Encoding."),
     InterfaceChange("2026-11-27", "added", "/v1/releases", "Releases by barcode."),
     InterfaceChange("2026-11-27", "added", "/v1/artists/resolve", "Bulk resolve of artists by ids and names."),
     InterfaceChange("2026-11-27", "added", "/v1/releases/resolve", "Bulk resolve of releases by barcodes, ids and names."),

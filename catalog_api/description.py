@@ -69,6 +69,7 @@ _HEADERS = {
     "X-Credits-Remaining": "Credits left this month.",
     "X-Catalog-Build": "The build that answered, as `/v1/changes` names builds.",
     "ETag": "Changes only with the answer. Send it as If-None-Match for a 304, which is free.",
+    "Content-Encoding": "`zstd` or `gzip` by Accept-Encoding, of answers of 1 kB or more.",
     "Cache-Control": "How long the answer may be kept.",
     "Content-Location": "The path of the survivor of a merged id.",
     "Retry-After": "Seconds to wait.",
@@ -174,7 +175,7 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         codes.append("payment_method_required")
     if route.other_types and not route.is_file:
         codes.append("not_acceptable")
-    always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control"]
+    always = ["X-Request-Id", "RateLimit-Policy", "RateLimit", "Cache-Control", "Content-Encoding"]
     metered = [*always, *([] if route.is_free else ["X-Credits-Used", "X-Credits-Remaining"])]
     validated = ["ETag"] if route.is_about_catalog else []
     if route.is_about_catalog or route.names_build:

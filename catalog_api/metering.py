@@ -28,7 +28,8 @@ import msgspec
 
 from account_store.errors import KeyRevokedError
 from account_store.stored_answers import StoredAnswer
-from catalog_api.answers import NO_STORE, REVALIDATE, Answer, compute_etag, is_current
+from catalog_api.answers import NO_STORE, REVALIDATE, Answer, compute_etag, find_current_tag
+from catalog_api.compression import ACCEPT_ENCODING
 from catalog_api.credit_prices import LOOKUP
 from catalog_api.idempotency import find_idempotency_problem, read_idempotency_key
 from catalog_api.problems import ApiError, render_problem
@@ -49,7 +50,7 @@ PaidWork = Callable[["Service", "Caller", "Charge"], Awaitable[Answer]]
 FreeWork = Callable[["Service", "Caller"], Awaitable[Answer]]
 
 BUILD_HEADER = "x-catalog-build"
-VARY = "x-api-key"
+VARY = f"x-api-key, {ACCEPT_ENCODING}"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -144,8 +145,9 @@ class Lookup(Question):
         # A cache must not give one caller's answer to another.
         answer.headers["vary"] = VARY
         held = _read_header(scope, b"if-none-match")
-        if held is not None and is_current(held, tag):
-            return Answer(b"", answer.headers | {"x-credits-used": "0"}, status=304)
+        known = None if held is None else find_current_tag(held, tag, answer.body, scope)
+        if known is not None:
+            return Answer(b"", answer.headers | {"etag": known, "x-credits-used": "0"}, status=304)
         return answer
 
     @staticmethod

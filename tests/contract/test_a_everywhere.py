@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+import zstandard
 
 from account_store.plans import Terms, load_plans
 from catalog_api import route_declaration
@@ -384,9 +386,53 @@ def test_a16_answers_have_strong_tags_and_a_held_answer_is_304(api: Api) -> None
     assert api.get("/v1/genres").headers["cache-control"] == "max-age=86400"
     lines = [("x-api-key", api.key), ("if-none-match", '"other"'), ("if-none-match", tag)]
     assert api.http.get(f"{api.base}{READ_PATHS[-1]}", headers=lines).status_code == 304
-    assert api.get("/v1/tracks/1").headers["vary"] == "x-api-key"
+    assert api.get("/v1/tracks/1").headers["vary"] == "x-api-key, accept-encoding"
     merged = api.get(f"/v1/tracks/{MERGED}", headers={"if-none-match": api.get("/v1/tracks/1").headers["etag"]})
     assert (merged.status_code, merged.headers["content-location"]) == (304, "/v1/tracks/1")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip", "gzip"),
+        ("zstd", "zstd"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("GZIP;q=0.5, zstd;q=0.1", "gzip"),
+        ("*", "zstd"),
+        ("zstd;q=0, *", "gzip"),
+        ("identity", None),
+        ("", None),
+        ("br", None),
+        ("gzip;q=0", None),
+        ("gzip;q=x", None),
+        ("gzip;q=0.5, identity", None),
+    ],
+)
+def test_a2_large_answers_come_in_the_coding_that_the_client_takes(api: Api, accepted: str, coding: str | None) -> None:
+    path = "/v1/genres"
+    plain = api.get(path, headers={"accept-encoding": "identity"})
+    with api.http.stream("GET", api.base + path, headers={"x-api-key": api.key, "accept-encoding": accepted}) as answer:
+        sent = b"".join(answer.iter_raw())
+    assert answer.headers.get("content-encoding") == coding
+    assert int(answer.headers["content-length"]) == len(sent)
+    decode = {None: bytes, "gzip": gzip.decompress, "zstd": lambda content: zstandard.ZstdDecompressor().decompress(content)}[coding]
+    assert decode(sent) == plain.content
+    assert "accept-encoding" in answer.headers["vary"]
+    assert "accept-encoding" in plain.headers["vary"]
+    if coding is not None:
+        assert len(sent) < len(plain.content) / 2
+        assert answer.headers["etag"] == plain.headers["etag"][:-1] + f'-{coding}"'
+    for held in (plain.headers["etag"], answer.headers["etag"]):
+        unchanged = api.get(path, headers={"if-none-match": held, "accept-encoding": accepted})
+        assert (unchanged.status_code, unchanged.headers["etag"]) == (304, held)
+
+
+@pytest.mark.parametrize("path", ["/v1/tracks/19", "/healthz", "/v1/openapi.json", "/v1/docs"])
+def test_a2_small_answers_are_sent_as_they_are_and_documentation_is_compressed(api: Api, path: str) -> None:
+    answer = api.get(path, headers={"accept-encoding": "gzip"})
+    is_large = path.startswith(("/v1/openapi", "/v1/docs"))
+    assert answer.headers.get("content-encoding") == ("gzip" if is_large else None)
+    assert ("accept-encoding" in answer.headers.get("vary", "")) == (is_large or path.startswith("/v1/tracks"))
 
 
 def test_a17_the_changelog_lists_changes_and_deprecations_carry_their_headers(api: Api) -> None:
