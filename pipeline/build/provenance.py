@@ -73,17 +73,33 @@ def name_records(rows: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 
     `members`: record, platform, external_id of all source records.
     """
-    # Gathered by place: one pass of SQL over all members with a `max` for each name was a ninth of the stage.
-    members = members.sort("record")
-    named = rows
+    members, named = members.sort("record"), rows
     for field in (*_FIELDS, _DATE):
-        record = rows[f"{field}_record"]
-        places = members["record"].search_sorted(record.fill_null(0)).set(record.is_null(), None)
-        named = named.with_columns(members[column].gather(places).alias(f"{field}_{column}") for column in ("platform", "external_id"))
+        named = _name_record(named, field, members)
     return named.drop(cs.ends_with("_record"), "release_platform", "release_id").with_columns(
         release_date_platform=named[f"{_DATE}_platform"].fill_null(named["release_platform"]),
         release_date_external_id=named[f"{_DATE}_external_id"].fill_null(named["release_id"]),
     )
+
+
+def _name_record(rows: pl.DataFrame, field: str, members: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with the name of the record `<field>_record`. `members` are sorted by `record`."""
+    # Gathered by place: one pass of SQL over all members with a `max` for each name was a ninth of the stage.
+    record = rows[f"{field}_record"]
+    places = members["record"].search_sorted(record.fill_null(0)).set(record.is_null(), None)
+    return rows.with_columns(members[column].gather(places).alias(f"{field}_{column}") for column in ("platform", "external_id"))
+
+
+def name_popularity(ranked: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return recording_id and the fields of recording_provenance about popularity, in the order of `ranked`.
+
+    Args:
+        ranked: recording_id, popularity_record (null: no record has a rank).
+        members: record, platform, external_id of all source records.
+    """
+    named = _name_record(ranked, "popularity", members.sort("record"))
+    reason = pl.when(pl.col("popularity_record").is_null()).then(pl.lit("breadth")).otherwise(pl.lit("best_rank"))
+    return named.select("recording_id", "popularity_platform", "popularity_external_id", popularity_reason=reason)
 
 
 def _render_first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:

@@ -25,7 +25,7 @@ from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
 from pipeline.build.packing import render_packed_sql, render_record_sql
 from pipeline.build.popularity import render_popularity_sql
 from pipeline.build.priorities import render_platform_count_sql
-from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE, name_records
+from pipeline.build.provenance import CHOSEN, RECORDING_PROVENANCE, name_popularity, name_records
 from pipeline.build.recording_artists import CREDIT_KEY, RECORDING_ARTIST, ROLE_KNOWLEDGE
 from pipeline.build.recording_buckets import count_code_parts, open_buckets
 from pipeline.build.recording_ranges import list_range_parts, open_range_work, read_range, write_range
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 _NAMES = "artist_names.arrow"
+_SOURCE = ("platform", "external_id")
 _TABLES = ("recording_artist", "recording", "recording_provenance")
 """Tables whose parts are ranges of recordings. `recording_isrc` is in order of codes."""
 
@@ -124,8 +125,9 @@ def _build_range(buckets: RecordingBuckets, carrier: RangeCarrier, place: _Range
     """Write the tables of one range of recordings, and send its shown codes on."""
     folder = buckets.folder / "built" / f"{place.number:06d}"
     inputs = _read_inputs(buckets, place)
-    carried = carrier.carry(place.number, _name_inputs(inputs))
-    made = _choose_rows(carried.select_changed(inputs), buckets.last_day, buckets.folder / f"duckdb-{place.number:06d}")
+    carried, spill = carrier.carry(place.number, _name_inputs(inputs)), buckets.folder / f"duckdb-{place.number:06d}"
+    made = _choose_rows(carried.select_changed(inputs), buckets.last_day, spill)
+    carried.rows.update(_rank_again(carried.rows, inputs["source_member"], spill))
     for name in _TABLES:
         write_range(TABLES[name], folder / name, carried.merge(name, made[name]))
     shown = inputs["isrc_owner"].join(carried.rows["recording"], on=["recording_id", "isrc"], how="semi").select("place")
@@ -134,15 +136,29 @@ def _build_range(buckets: RecordingBuckets, carrier: RangeCarrier, place: _Range
     return _Made(folder, digests, len(carried.kept))
 
 
+def _rank_again(rows: dict[str, pl.DataFrame], members: pl.DataFrame, spill: Path) -> dict[str, pl.DataFrame]:
+    """Return the rows of `recording` and `recording_provenance` that are carried over, with tonight's popularity."""
+    kept = members.join(rows["recording"], on="recording_id", how="semi").select("recording_id", "record", *_SOURCE, "popularity")
+    if kept.is_empty():
+        return {}
+    with open_duckdb(spill) as connection:
+        steps = QuerySteps(connection)
+        steps.show("source_member", kept)
+        ranked = steps.read_frame(_RANKED)
+    tonight = {"recording": ranked.select("recording_id", "popularity"), "recording_provenance": name_popularity(ranked, kept)}
+    return {name: rows[name].update(values, on="recording_id", include_nulls=True) for name, values in tonight.items()}
+
+
 def _name_inputs(inputs: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the inputs by recording, with names in place of the numbers that differ from night to night."""
     member, credited, owner = inputs["source_member"], inputs["source_credit"], inputs["isrc_owner"]
-    record = member.select("record", name=hash_columns(("platform", "external_id")))
+    record = member.select("record", name=hash_columns(_SOURCE))
     artist = inputs["artist"].select("artist_id", artist_name="name")
     # The code of last night counts only beside another one.
     rivals = owner.filter(pl.len().over("recording_id") > 1)
     return {
-        "member": member.drop("record"),
+        # Platforms rank all of their records every day. Popularity decides about no other field, so `_rank_again` brings it up to date.
+        "member": member.drop("record", "popularity"),
         "listing": inputs["listing"].join(record, on="record", how="left").drop("record"),
         "credit": credited.join(artist, on="artist_id", how="left"),
         "owner": owner.drop("place"),
@@ -245,12 +261,17 @@ FROM listing l JOIN source_release_number r USING (platform, release_id)
 _SHOWN = "SELECT o.place FROM isrc_owner o JOIN representative r USING (recording_id) WHERE o.isrc = r.isrc"
 
 # One pass over the members feeds several fields. `popularity_key` is smallest for the highest popularity: `min` is the only choice needed.
+_POPULARITY_KEY = f"min({render_packed_sql(('1000000 - round(popularity * 1e6)', 20))}) FILTER (WHERE popularity > 0)"
 _COUNTED = f"""
 SELECT recording_id, count(*)::INT AS source_count, {render_platform_count_sql()}::INT AS platform_count,
     {render_popularity_sql()} AS popularity,
     min({CREDIT_KEY}) AS credit_key,
-    min({render_packed_sql(("1000000 - round(popularity * 1e6)", 20))}) FILTER (WHERE popularity > 0) AS popularity_key
+    {_POPULARITY_KEY} AS popularity_key
 FROM member GROUP BY recording_id
+"""
+_RANKED = f"""
+SELECT recording_id, {render_popularity_sql()} AS popularity, {render_record_sql(_POPULARITY_KEY)} AS popularity_record
+FROM source_member GROUP BY recording_id ORDER BY recording_id
 """
 
 _CREDIT_RECORD = f"""

@@ -253,7 +253,8 @@ def test_a_change_of_any_input_reaches_its_recording_and_no_other(tmp_path: Path
     # Identity is settled before there is a snapshot, which has no registry here.
     world = write_ten(tmp_path, is_changed=True)
     publish(tmp_path, "first")
-    assert build_recordings(world.paths)["carried_recordings"] == 1
+    # The fourth has another popularity alone, which is brought up to date in the row that is carried over.
+    assert build_recordings(world.paths)["carried_recordings"] == 2
     tonight = {name: hash_tables(world)[name] for name in TABLES}
     after = world.read("recording_provenance").join(world.read("recording"), on="recording_id")
     changed = [number for number in range(1, 11) if not before.filter(recording_id=number).equals(after.filter(recording_id=number))]
@@ -278,6 +279,31 @@ def test_a_dump_of_the_next_day_rebuilds_only_recordings_with_a_date_that_it_mak
     (tmp_path / "landing" / "store_a" / "2026-01-01").mkdir()
     assert build_recordings(world.paths)["carried_recordings"] == 9
     assert world.read("recording")["release_date"].null_count() == 0
+
+
+def test_a_night_that_ranks_every_record_anew_carries_all_recordings_over_with_their_new_popularity(tmp_path: Path) -> None:
+    def write(popularity: Callable[[int], float | None]) -> World:
+        world = World(tmp_path)
+        for number in range(1, 11):
+            for platform, rank in (("store_a", number), ("streamsvc_a", 11 - number)):
+                values = {"popularity": popularity(rank), "isrcs": [f"USAAA0500{number:03d}"]}
+                world.recording(number, platform, f"x{number}", f"Song {number}", credit("Nova", "n"), **values)
+        world.release("store_a", "r1", "Album", credit("Nova", "n"), tracks=("x1",))
+        for step in (build_artists, build_labels, build_releases):
+            step(world.write())
+        return world
+
+    build_tables(write(lambda rank: rank / 20))
+    # Identity is settled before there is a snapshot, which has no registry here.
+    world = write(lambda rank: None if rank in (5, 6) else (11 - rank) / 11)
+    publish(tmp_path, "first")
+    assert build_recordings(world.paths)["carried_recordings"] == 10
+    tonight = {name: hash_tables(world)[name] for name in TABLES}
+    provenance = world.read("recording_provenance")
+    world.paths.ask_for_relink()
+    build_recordings(world.paths)
+    assert tonight == {name: hash_tables(world)[name] for name in TABLES}
+    assert provenance["popularity_reason"].value_counts().sort("count").rows() == [("breadth", 2), ("best_rank", 8)]
 
 
 def test_another_program_carries_nothing_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
