@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,8 @@ def list_questions(snapshot: Path) -> dict[str, Asked]:
 
     searches = draw_searches(snapshot)
     codes, links = [code for (code,) in sample("recording_isrc", "isrc")], sample("platform_link", "source", "external_id")
-    artists, works = sample("artist", "artist_id", "name"), sample("work", "iswc")
+    artists, works, genres = sample("artist", "artist_id", "name"), sample("work", "iswc"), sample("genre", "genre_id", "name")
+    days = [date(1980 + number // 12 % 40, 1 + number % 12, 1) for number in range(LOOKUPS // 4)]
     return {
         "search": (lambda catalog: [catalog.search(artist=artist, title=title) for artist, title in searches], len(searches)),
         "track by ISRC": (lambda catalog: [catalog.find_track_by_isrc(code) for code in codes], len(codes)),
@@ -71,6 +73,9 @@ def list_questions(snapshot: Path) -> dict[str, Asked]:
         "artists by name": (lambda catalog: [catalog.list_artists(name) for _, name in artists], len(artists)),
         "work": (lambda catalog: [catalog.find_work(code, limit=20) for (code,) in works], len(works)),
         "browse by artist": (lambda catalog: [catalog.browse(BrowseFilters(artist_id=int(one))) for one, _ in artists], len(artists)),
+        "browse by genre": (lambda catalog: [catalog.browse(BrowseFilters(genre_id=int(one))) for one, _ in genres], len(genres)),
+        "releases of an artist": (lambda catalog: [catalog.list_artist_releases(int(one)) for one, _ in artists], len(artists)),
+        "new releases": (lambda catalog: [catalog.list_new_releases(today=day) for day in days], len(days)),
     }
 
 
