@@ -167,7 +167,21 @@ def test_other_encryption_is_refused_with_its_name(tag: str, message: str) -> No
         read_parts(f"{address}/live.m3u8")
 
 
-@pytest.mark.parametrize("place", ["variant", "rendition", "segment", "header", "key", "redirect of a segment", "redirect of a playlist"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "variant",
+        "rendition",
+        "segment",
+        "header",
+        "key",
+        "redirect of a segment",
+        "redirect of a byte range",
+        "redirect of a header",
+        "redirect of a key",
+        "redirect of a playlist",
+    ],
+)
 def test_address_inside_the_network_is_refused_wherever_it_stands(place: str) -> None:
     asked: list[str] = []
     with serving_named({"/inside": ("video/mp2t", TS[0])}, asked, host="127.0.0.2") as inside:
@@ -181,11 +195,47 @@ def test_address_inside_the_network_is_refused_wherever_it_stands(place: str) ->
             "header": ts_answers(f'#EXT-X-MAP:URI="{url}"'),
             "key": ts_answers(f'#EXT-X-KEY:METHOD=AES-128,URI="{url}"'),
             "redirect of a segment": {**ts_answers(), "/s0.ts": (moved, b"")},
+            "redirect of a byte range": {**ts_answers(names=["#EXT-X-BYTERANGE:10@0", "s0.ts"]), "/s0.ts": (moved, b"")},
+            "redirect of a header": {**ts_answers('#EXT-X-MAP:URI="init.mp4"'), "/init.mp4": (moved, b"")},
+            "redirect of a key": {**ts_answers('#EXT-X-KEY:METHOD=AES-128,URI="key.bin"'), "/key.bin": (moved, b"")},
             "redirect of a playlist": {"/live.m3u8": (moved, b"")},
         }[place]  # fmt: skip
         with serving_named(answers) as address, pytest.raises(LastingCaptureError, match="the address is not allowed"):
             read_parts(f"{address}/live.m3u8")
     assert asked == [], "nothing was asked inside"
+
+
+def test_live_playlist_that_redirects_into_the_network_later_is_refused() -> None:
+    asked: list[str] = []
+    answers = ts_answers()
+    answers["/live.m3u8"] = (PLAYLIST, media(["s0.ts"], target=1, ended=False))
+    with (
+        serving_named({"/inside": (PLAYLIST, media(["s0.ts", "s1.ts"]))}, asked, host="127.0.0.2") as inside,
+        serving_named(answers) as address,
+        closing(open_source(LOOPBACK, f"{address}/live.m3u8")) as source,
+    ):
+        assert source.read() == TS[0]
+        answers["/live.m3u8"] = (f"HTTP/1.1 302 Found\r\nLocation: {inside}/inside\r\n\r\n", b"")
+        with pytest.raises(LastingCaptureError, match="the address is not allowed"):
+            source.read()
+    assert asked == [], "nothing was asked inside"
+
+
+@pytest.mark.parametrize("later", ["segment", "playlist"])
+def test_name_that_moves_into_the_network_between_requests_is_refused(later: str) -> None:
+    asked: list[str] = []
+    leads_to = ["127.0.0.1"]
+    outbound = Outbound(parse_allow_list("127.0.0.1:*"), lambda host, port: leads_to)  # noqa: ARG005 - as resolvers are called
+    answers = ts_answers()
+    answers["/live.m3u8"] = (PLAYLIST, media(["s0.ts", "s1.ts"] if later == "segment" else ["s0.ts"], target=1, ended=False))
+    with serving_named(answers, asked) as address:
+        port = address.rpartition(":")[2]
+        with closing(open_source(outbound, f"http://radio.example:{port}/live.m3u8")) as source:
+            assert source.read() == TS[0]
+            leads_to[0] = "127.0.0.2"
+            with pytest.raises(LastingCaptureError, match="the address is not allowed"):
+                source.read()
+    assert asked == ["/live.m3u8", "/s0.ts"]
 
 
 def test_live_playlist_is_joined_near_its_end_and_polled_until_it_ends() -> None:
