@@ -26,7 +26,7 @@ from catalog_store.tables.files import TableWriter, write_table
 from genre_rules.load import load_book
 from pipeline.build.genres import build_genre_rows
 from pipeline.build.tracks import build_tracks
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.paths import BuildPaths
 from simulator.cast import make_cast
 from simulator.genre_words import MAINS

@@ -30,7 +30,7 @@ from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.checks import run_asset_checks
 from pipeline.defs.quality_assets import build_figure_check
 from pipeline.defs.snapshot_assets import PUBLISHED
-from pipeline.engine.local import map_ordered, start_workers
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -74,7 +74,7 @@ def _judge(paths: BuildPaths) -> None:
 
 def _publish(paths: BuildPaths, name: str) -> None:
     tables = {table.name: paths.table(table.name) for table in PUBLISHED}
-    with start_workers(None if count_rows(tables["recording"]) > ROWS_PER_BLOCK else 1) as pool:
+    with start_workers(is_small=count_rows(tables["recording"]) <= ROWS_PER_BLOCK) as pool:
         publish(
             tables,
             paths.root,

@@ -20,7 +20,7 @@ from pipeline.dumps.platforms.catalog_a.track_records import TRACK_VALUES
 from pipeline.dumps.platforms.catalog_a.xml_blocks import Block, cut_record_blocks
 from pipeline.dumps.platforms.catalog_a.xml_extraction import ITEM, extract
 from pipeline.dumps.staging.staging_writer import StagingWriter
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -115,7 +115,7 @@ def require_usable(settings: Settings) -> None:
 
 def simulate(options: argparse.Namespace) -> int:
     """Write a simulated world as dumps, with its truth."""
-    from pipeline.engine.local import map_ordered  # noqa: PLC0415
+    from pipeline.engine.pool import map_ordered  # noqa: PLC0415
     from simulator import SimulationSettings, draw_harsh_settings, write_world  # noqa: PLC0415
 
     settings = SimulationSettings(recordings=options.recordings, seed=options.seed, fingerprint_coverage=options.fingerprints)

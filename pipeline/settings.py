@@ -28,6 +28,8 @@ Factor = float
 Memory = int
 """Bytes, written with a unit (`4GB`, `1500 MiB`) or as a share of the RAM from 0 to 1."""
 Cron = str
+Engine = str
+"""`local`, or the address of a cluster."""
 WebAddress = str
 """An http or https address."""
 MailAddresses = str
@@ -40,10 +42,12 @@ _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30
 _MEMORY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([A-Za-z]*)", re.ASCII)
 _CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
 _CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
+_ENGINE = re.compile(r"local|(?:spark|sc|k8s)://\S+|yarn|local-cluster\[\d+,\d+,\d+\]")
 _MAIL_ADDRESS = r"[^\s@,;<>\"]+@[^\s@,;<>\"]+"
 _TEXTS = {
     "WebAddress": (re.compile(r"https?://[^\s/]+\S*"), "an http or https address"),
     "MailAddresses": (re.compile(rf"{_MAIL_ADDRESS}(?:, *{_MAIL_ADDRESS})*"), "mail addresses, separated by commas"),
+    "Engine": (_ENGINE, "`local`, or the address of a cluster: `spark://host:port`, `k8s://address`, `yarn`, `sc://host:port`"),
     "MailServer": (re.compile(r"smtps?://\S+"), "`smtp://host:port` or `smtps://user:password@host:port`"),
 }
 
@@ -66,6 +70,11 @@ class Settings:
     memory: Memory | None = None
     """Memory that all processes of a build take together: bytes with a unit (`6GB`, `1500MiB`) or a share of the RAM (`0.4`). When not set:
     2 GB and 4 bytes a recording for each processor, at most half of the RAM."""
+    engine: Engine = "local"
+    """Engine that runs the work of pools: `local`, a master of Spark (`spark://host:7077`), or a Spark Connect server (`sc://host:15002`),
+    which may be Sail's."""
+    engine_tasks: Count = 2
+    """Inputs that the cluster works on at once: the processor cores of its workers. Unused where the engine is `local`."""
     keep_snapshots: Count = 3
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: Count = 2

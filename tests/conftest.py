@@ -120,7 +120,7 @@ def one_worker() -> Iterator[None]:
     Commands have their pools, among them the one that builds the shared world. Its tables are compared with those of one worker.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.engine.local.count_workers", lambda: 1)
+        patch.setattr("pipeline.engine.pool.count_workers", lambda: 1)
         yield
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.build.recording_ranges import SliceJob
-    from pipeline.engine.local import Pool
     from pipeline.engine.number_index import NumberIndex
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 ROWS_PER_BUCKET = 1_000_000

@@ -38,7 +38,7 @@ from pipeline.build.recording_ranges import find_range, open_range_work, write_r
 from pipeline.build.step_fingerprint import hash_rules
 from pipeline.build.workbench import QuerySteps, open_text_memory, open_workbench, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import cut_jobs, find_range, map_slices, open_range_work, read_sent, run_all, write_range
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts
 

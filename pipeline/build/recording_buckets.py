@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.build.recording_ranges import SliceJob
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 CODES_PER_PART = ROWS_PER_PART

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.build.recording_ranges import SliceJob
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 

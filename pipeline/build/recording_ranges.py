@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import polars as pl
 
 from catalog_store.tables.files import list_parts, write_table
-from pipeline.engine.local import map_ordered, start_workers
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.shuffle import read_bucket
 from pipeline.linkage.staged_records import Slice, cut_parts
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalog_store.tables.spec import Table
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 RECORDINGS_PER_RANGE = 100_000
@@ -51,7 +51,7 @@ def open_range_work(paths: BuildPaths, stage: str, rows: int) -> Iterator[tuple[
     shutil.rmtree(spill, ignore_errors=True)
     spill.mkdir(parents=True)
     try:
-        with start_workers(1 if rows < ROWS_FOR_A_POOL else None) as pool:
+        with start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
             yield spill, pool
     finally:
         shutil.rmtree(spill, ignore_errors=True)

@@ -34,7 +34,7 @@ from pipeline.build.representative_isrcs import render_representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from pathlib import Path

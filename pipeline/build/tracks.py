@@ -24,7 +24,7 @@ from pipeline.build.recording_ranges import (
     write_range,
 )
 from pipeline.build.release_dates import build_order_key_expr
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
 if TYPE_CHECKING:

@@ -29,7 +29,9 @@ from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.interruption import require_no_signal
+from pipeline.engine.pool import Engine, use_engine
 from pipeline.engine.progress import StepProgress, show_progress
+from pipeline.engine.spark import find_web_interface, show_address
 from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import read_build_costs
@@ -85,6 +87,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     overrides: str | None = None
     rules: str | None = None
     memory: int | None = None
+    engine: str = "local"
+    engine_tasks: int = 2
     keep_snapshots: int = 3
     keep_dumps: int = 2
     keep_run_days: int = 90
@@ -107,6 +111,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             overrides=str(settings.overrides) if settings.overrides else None,
             rules=str(settings.rules) if settings.rules else None,
             memory=settings.memory,
+            engine=settings.engine,
+            engine_tasks=settings.engine_tasks,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
             keep_run_days=settings.keep_run_days,
@@ -146,6 +152,18 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             return MemoryBudget.share_out(self.memory)
         recordings = self.paths.table("recording")
         return MemoryBudget.of_catalog(count_rows(recordings) if list_folder(recordings, "part-*.parquet") else 0)
+
+    @property
+    def cluster(self) -> Engine | None:
+        """The cluster that runs the work of pools, if that is not this machine."""
+        return None if self.engine == "local" else Engine(self.engine, self.engine_tasks)
+
+    def describe_engine(self) -> dict[str, str | dg.UrlMetadataValue]:
+        """Return metadata that name the cluster, with a link to its web interface if it has one; empty without a cluster."""
+        if self.cluster is None:
+            return {}
+        page = find_web_interface(self.engine)
+        return {"engine": show_address(self.engine), **({"engine_ui": dg.MetadataValue.url(page)} if page else {})}
 
     @property
     def drift_limits(self) -> DriftLimits:
@@ -198,7 +216,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
-            with use_budget(self.memory_budget), use_token(started.token if started else ""):
+            with use_budget(self.memory_budget), use_engine(self.cluster), use_token(started.token if started else ""):
                 yield running_step
         finally:
             # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases

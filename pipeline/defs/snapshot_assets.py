@@ -20,7 +20,7 @@ from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.table_steps import build_table_key, build_usage_metadata
-from pipeline.engine.local import map_ordered, start_workers
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -79,8 +79,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
     ):
         tables = {table.name: paths.table(table.name) for table in PUBLISHED}
         # A small catalog has nothing to divide, and the imports of two workers cost more than its publish.
-        workers = None if count_rows(tables["recording"]) > ROWS_PER_BLOCK else 1
-        with start_workers(workers) as pool:
+        with start_workers(is_small=count_rows(tables["recording"]) <= ROWS_PER_BLOCK) as pool:
             snapshot = publish(
                 tables,
                 root,

@@ -94,12 +94,13 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
                 # after it. Their cost is part of the step's.
                 results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
+            engine = catalog.describe_engine()
             plotted = {name: facts.get(name, 0) for name in step.plotted}
             plot = {"plot": dg.MetadataValue.md(draw_bar_chart(step.name, plotted))} if plotted else {}
             # Tables that are written together share a step (decision 3): a Dagster step costs seconds in a multiprocess run.
             for table in step.tables:
                 metadata = build_table_metadata(catalog.paths.table(table.name), usage, facts)
-                yield dg.MaterializeResult(asset_key=build_table_key(table), metadata={**metadata, **plot})
+                yield dg.MaterializeResult(asset_key=build_table_key(table), metadata={**metadata, **engine, **plot})
             running_step.finish(results, step.files(catalog.paths), {**build_usage_metadata(usage), **facts})
         yield from results
 

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
 
 Item = TypeVar("Item")
 

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
-from pipeline.engine.local import count_workers
+from pipeline.engine.pool import count_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,13 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 _WRITTEN = re.compile(r"^write_bytes: (\d+)$", re.MULTILINE)
@@ -100,6 +103,11 @@ def measure_worker() -> WorkerCost:
     # The next result may belong to another measured block.
     _reset_peak()
     return cost
+
+
+def call_measured(function: Callable[[Item], Result], item: Item) -> tuple[Result, WorkerCost]:
+    """Call the function in a worker, and measure what the worker has cost since its last result."""
+    return function(item), measure_worker()
 
 
 def charge_worker(cost: WorkerCost) -> None:

@@ -20,7 +20,7 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.engine.checkpoints import Checkpoints
-from pipeline.engine.local import start_workers
+from pipeline.engine.pool import start_workers
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
@@ -47,15 +47,15 @@ def count_buckets(rows: int) -> int:
     return max(1, -(-rows // ROWS_PER_BUCKET))
 
 
-def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, workers: int | None) -> None:
+def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, workers: int | None, *, is_small: bool) -> None:
     """Write `credit_name`, `artist_name`, `atom`, `atom_member`, `atom_isrc` and an empty `atom_gone` from all staged records.
 
-    `workers` None: one process per processor.
+    `workers` None: one process per processor, or the caller alone where the work `is_small`.
     """
     spill, files = _get_spill_folder(paths), mapped_atoms.get_mapped_folder(paths)
     slices = list(enumerate(staged_records.cut_slices(paths)))
     checkpoints = Checkpoints.open(spill, buckets)
-    with start_workers(workers) as pool:
+    with start_workers(workers, is_small=is_small) as pool:
         if not checkpoints.is_finished("normalised", len(slices)):
             # Every slice must have given its names before the first is normalised.
             shutil.rmtree(spill / "names", ignore_errors=True)

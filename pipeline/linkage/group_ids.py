@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.id_rules import FIRST_ID, count_votes, find_known_votes, find_redirects, list_known_ids, move_links, settle
 from pipeline.linkage.number_sets import NumberOrder, NumberSet
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.linkage.id_registry import StoredRegistry
 
 VOTES_PER_BUCKET = 1_000_000

@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.linkage import staged_records
 from pipeline.linkage.alias_owners import add_owner_keys
 from pipeline.linkage.credits import build_name_table
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 _ARTIST = ("platform", "artist_id")

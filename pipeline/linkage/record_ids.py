@@ -18,7 +18,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_part_rows, list_parts, scan_table
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage.group_ids import GroupIds, decide_ids, find_group_redirects, read_ids, send_votes
 from pipeline.linkage.id_registry import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.engine.local import Pool
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 KIND = "recording"

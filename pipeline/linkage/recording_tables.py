@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_rows, list_parts
-from pipeline.engine.local import map_ordered, start_workers
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage.group_ids import ask_ids, count_group_buckets, read_ids
 from pipeline.linkage.isrc_owners import assign_isrc_owners
@@ -54,7 +54,7 @@ def write_all_recordings(paths: BuildPaths) -> RecordIds:
     buckets, ranges = count_group_buckets(records), cut_ranges(paths)
     # Receivers of ids: the ranges of records, then the parts of claims.
     claims = list(enumerate(list_parts(paths.table("atom_isrc")), len(ranges)))
-    with start_workers(1 if records < RECORDS_FOR_A_POOL else None) as pool:
+    with start_workers(is_small=records < RECORDS_FOR_A_POOL) as pool:
         samples = list(map_ordered(partial(_ask_for_claimants, paths.table("cluster"), spill, buckets), claims, pool=pool))
         assigned, ids = assign_records(paths, ranges, spill, buckets, pool)
         cuts = _cut_codes(pl.concat(samples), count_rows(paths.table("atom_isrc")))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pipeline.engine.local import Pool
+from pipeline.engine.pool import Pool
 from pipeline.linkage.group_ids import count_group_buckets, decide_ids, find_group_redirects, read_ids, send_votes
 from pipeline.linkage.id_registry import LINK, RegistryWriter, StoredRegistry, get_work_folder, write_redirects_and_next_id
 from pipeline.linkage.id_rules import Resolution, assign_homes, match_members, tally

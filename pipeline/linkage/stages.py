@@ -78,7 +78,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
             reason = f"names with another meaning reach more than {atom_changes.MOST_CHANGED:.0%} of the atoms"
             night = record_decision(paths, Night(None, reason))
     if atom_change is None:
-        write_all_atoms(paths, overrides, buckets, workers or (1 if records < ROWS_FOR_A_POOL else None))
+        write_all_atoms(paths, overrides, buckets, workers, is_small=records < ROWS_FOR_A_POOL)
         # Full linkage marks no change: all edges and ids are found again.
         atom_change = TABLES["atom_change"].build_empty()
     write_table(TABLES["atom_change"], paths.table("atom_change"), atom_change)

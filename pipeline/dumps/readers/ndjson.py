@@ -29,7 +29,7 @@ from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
 from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, format_line_places
 from pipeline.dumps.readers.ndjson_lines import LineCounter
 from pipeline.dumps.staging.layout_expectations import SAMPLED_LINES
-from pipeline.engine.local import count_workers
+from pipeline.engine.pool import count_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

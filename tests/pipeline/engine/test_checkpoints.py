@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.engine.checkpoints import Checkpoints, use_token
-from pipeline.engine.local import start_workers
+from pipeline.engine.pool import start_workers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.progress import StepProgress, count_one, show_progress, start_counting
 from tests.waiting import until
 

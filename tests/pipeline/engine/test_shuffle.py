@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from polars.testing.parametric import dataframes
 
 from catalog_store.folder_listing import list_folder
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import DamagedRunError, count_bucket_rows, read_bucket, write_run
 
 DTYPES = [

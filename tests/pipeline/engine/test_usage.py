@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.engine.local import call_alone, map_ordered, start_workers
+from pipeline.engine.local import call_alone
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from pipeline.linkage.failing_rows import FailingRowsError, run_on_rows
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from audio_recognition.chromaprint import SAMPLE_RATE, Incremental
 from audio_recognition.decoding import UndecodableAudioError, UnsupportedAudioError, decode
 from audio_recognition.landmarks import PeakFinder
 from catalog_store.folder_listing import list_folder
-from pipeline.engine.local import call_alone, map_ordered
+from pipeline.engine.local import call_alone
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -22,7 +22,7 @@ from pipeline.dumps.platforms.catalog_a.party_records import build_absent_placeh
 from pipeline.dumps.platforms.catalog_a.release_records import read_releases
 from pipeline.dumps.platforms.catalog_a.xml_blocks import ANCHORS, BLOCK_BYTES, cut_record_blocks
 from pipeline.dumps.staging.layout_expectations import split_names
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

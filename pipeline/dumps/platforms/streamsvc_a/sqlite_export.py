@@ -17,7 +17,7 @@ import polars as pl
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_a.relational_tables import COLUMNS, SourceTable, list_expected_columns
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

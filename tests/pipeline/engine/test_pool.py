@@ -6,7 +6,8 @@ import time
 import pytest
 
 from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
-from pipeline.engine.local import call_alone, count_workers, map_ordered, start_workers
+from pipeline.engine.local import call_alone
+from pipeline.engine.pool import count_workers, map_ordered, start_workers
 
 
 def slow_square(number: int) -> int:

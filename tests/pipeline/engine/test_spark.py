@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
+from pipeline.engine.pool import Engine, map_ordered, start_workers, use_engine
+from pipeline.engine.spark import ClusterError, open_cluster
+from tests.pipeline.engine.sail import start_sail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def fail_at_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three is out")
+    return number
+
+
+def memory(_number: int) -> int:
+    return get_budget().total_bytes
+
+
+def process(_number: int) -> int:
+    return os.getpid()
+
+
+def double(text: bytes) -> bytes:
+    return text * 2
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with start_sail(tmp_path_factory.mktemp("sail") / "log") as url:
+        yield Engine(url, 2)
+
+
+def test_a_cluster_returns_results_in_the_order_of_the_inputs(engine: Engine) -> None:
+    with use_engine(engine):
+        assert list(map_ordered(square, range(9))) == [number * number for number in range(9)]
+
+
+def test_a_cluster_does_the_work_elsewhere_even_if_it_is_small(engine: Engine) -> None:
+    with use_engine(engine), start_workers(is_small=True) as pool:
+        assert os.getpid() not in set(map_ordered(process, range(3), pool=pool))
+
+
+def test_work_stays_here_where_no_engine_is_in_use(engine: Engine) -> None:
+    with use_engine(engine), use_engine(None), start_workers(1) as pool:
+        assert set(map_ordered(process, range(3), pool=pool)) == {os.getpid()}
+    assert set(map_ordered(process, range(3))) == {os.getpid()}
+
+
+def test_an_error_on_a_cluster_keeps_its_type_and_says_where_it_was_raised(engine: Engine) -> None:
+    with use_engine(engine), pytest.raises(ValueError, match="three is out") as found:
+        list(map_ordered(fail_at_three, range(100)))
+    (note,) = found.value.__notes__
+    assert "process" in note
+    assert "in fail_at_three" in note
+
+
+def test_a_task_works_within_the_memory_of_one_process(engine: Engine) -> None:
+    with use_budget(MemoryBudget(6_000_000_000, processes=3)), use_engine(engine):
+        assert list(map_ordered(memory, range(2))) == [2_000_000_000] * 2
+
+
+def test_a_task_may_be_megabytes_of_any_bytes(engine: Engine) -> None:
+    block = bytes(range(256)) * 20_000
+    with use_engine(engine):
+        assert list(map_ordered(double, [block, b""])) == [block * 2, b""]
+
+
+def test_a_cluster_that_does_not_answer_is_named_although_another_one_does(engine: Engine) -> None:
+    with use_engine(engine):
+        assert list(map_ordered(square, [2])) == [4]
+    with pytest.raises(ClusterError, match=r"sc://127\.0\.0\.1:1 does not answer: .*refused"), open_cluster("sc://127.0.0.1:1", 1):
+        pass
+
+
+def test_the_token_of_a_cluster_is_not_shown() -> None:
+    url = "sc://127.0.0.1:3/;token=secret"
+    with (
+        pytest.raises(ClusterError, match=r"sc://127\.0\.0\.1:3/ does not answer") as found,
+        open_cluster(url, 1),
+    ):
+        pass
+    assert "secret" not in str(found.value)
+
+
+def test_a_missing_client_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(ClusterError, match=r"docs/guides/cluster\.md"), open_cluster("sc://127.0.0.1:2", 1):
+        pass
