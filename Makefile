@@ -2,7 +2,7 @@
 PYTHON ?=
 FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-long check fuzz bench dev explore docs lock clean
+.PHONY: help setup run test test-slow test-long test-spark check fuzz bench dev explore docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -16,6 +16,8 @@ test-slow: setup ## run the tests that take many CPU seconds each: whole builds,
 	@scripts/system_packages && scripts/analyst_tools && PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q -m "slow and not long"
 test-long: setup ## run the tests that take hours: kill loops, soak, power loss
 	@scripts/system_packages && .venv/bin/python -m pytest -m long -q
+test-spark: setup ## build on a real Spark, a master and two workers on this machine, and kill a worker meanwhile
+	@scripts/spark_tools && .venv/bin/python -m pytest -m long -q tests/rebuild/test_spark_cluster.py
 check: setup ## lint, types, import rules, dead code, known vulnerabilities of dependencies
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && .venv/bin/python -m scripts.tree_statistics --dead-code && .venv/bin/python -m scripts.dependency_audit
 fuzz: ## fuzz the readers of dumps, cursors, fingerprints and requests, ten minutes a target (FUZZ_SECONDS=n); findings go to fuzz-findings/
@@ -31,4 +33,4 @@ docs: setup ## regenerate the generated pages, build the site into docs/_build
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz .venv-docs .venv-explore .venv-oldest-duckdb docs/_build demo
+	@rm -rf .venv .venv-bench .venv-mutation .venv-fuzz .venv-docs .venv-explore .venv-oldest-duckdb .venv-spark docs/_build demo

@@ -22,7 +22,7 @@ from yaml_documents import DocumentError, parse_document
 
 ROOT = Path(__file__).resolve().parent.parent
 PINNED = Path(__file__).with_name("advisories.json")
-LOCKS = ("requirements.lock", "requirements-bench.lock", "requirements-docs.lock", "requirements-mutation.lock")
+LOCKS = ("requirements.lock", "requirements-bench.lock", "requirements-docs.lock", "requirements-mutation.lock", "requirements-spark.lock")
 ACCEPTED: dict[str, str] = {}
 """Advisory -> why it does not affect us."""
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from catalog_store.platforms import FINGERPRINTS, SOURCES
-from pipeline.engine.local import map_ordered
+from pipeline.engine.pool import map_ordered
 from simulator import SimulationSettings, write_world
 from simulator.files import ROW_GROUP, Dump, ParquetSink
 from simulator.world_part import Part

@@ -1,0 +1,25 @@
+"""Builds on an engine that speaks Spark's protocol give the tables of a build on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import run_module
+from tests.pipeline.engine.sail import start_sail
+from tests.rebuild.nights import table_hashes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.slow
+def test_a_cluster_builds_the_same_tables(tmp_path: Path) -> None:
+    world, here, there = (tmp_path / name for name in ("world", "here", "there"))
+    run_module("pipeline", "simulate", "--recordings", "20000", "--seed", "5", "--fingerprints", "0.1", "--out", world)
+    run_module("pipeline", "build", "--dumps", world, "--catalog", here)
+    with start_sail(tmp_path / "log") as url:
+        run_module("pipeline", "build", "--dumps", world, "--catalog", there, CATALOG_ENGINE=url, CATALOG_ENGINE_TASKS="2")
+    assert "creating session" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert table_hashes(there) == table_hashes(here)
