@@ -18,6 +18,7 @@ from catalog_store.search.extra_words import SOUND, build_reading_key, build_sou
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR, ROLES
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
+from catalog_store.tables.recordings import LISTED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,6 @@ MOST_ALIASES = 3
 MOST_TITLES = 3
 """Other titles of a recording that find it: those of the recording before those of its work, then those with most new letters."""
 _TITLE_KINDS = ("recording", "parallel", "work")
-_ALIAS_KINDS = ("name", "alias", "sort_name")
 _REMIXED = frozenset({"remix", "edit"})
 """Kinds of variants whose name is that of a remixer."""
 _PARALLEL = " = "
@@ -160,7 +160,7 @@ def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataF
         return credits_
     main = credits_.filter(role="primary").select("recording_id", "artist_id").unique(maintain_order=True)
     wanted = main.select("artist_id").unique().lazy()
-    known = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(pl.col("kind").is_in(_ALIAS_KINDS))
+    known = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(pl.col("kind").is_in(LISTED_KINDS))
     listed = known.join(wanted, on="artist_id", how="semi").select("artist_id", "platform", name="alias").collect()
     if listed.is_empty():
         return credits_

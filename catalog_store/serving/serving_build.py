@@ -47,6 +47,7 @@ from catalog_store.serving.schema import (
 from catalog_store.sql_text import quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, read_blocks, render_sql_source, scan_table
+from catalog_store.tables.recordings import LISTED_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -268,7 +269,7 @@ def _read_aliases(tables: Tables) -> Iterator[pl.DataFrame]:
     """Yield the same of the names that platforms list."""
     if "artist_alias" in tables:
         for rows in read_blocks(tables["artist_alias"], "artist_id", "alias", "kind", rows=ROWS_PER_BLOCK):
-            listed = rows.filter(pl.col("kind").is_in(("name", "alias", "sort_name"))).drop("kind").unique()
+            listed = rows.filter(pl.col("kind").is_in(LISTED_KINDS)).drop("kind").unique()
             yield listed.select(id="artist_id", name="alias", other_name="alias", is_alias=True, is_borne=False)
 
 

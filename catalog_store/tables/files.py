@@ -187,8 +187,9 @@ def count_part_rows(part: Path) -> int:
 
 
 def count_rows(*folders: Path) -> int:
-    """Return the rows of a table, or of several of one spec together, from the Parquet footers."""
-    count: int = pl.scan_parquet([part for folder in folders for part in list_parts(folder)]).select(pl.len()).collect().item()
+    """Return the rows of a table, or of several of one spec together, from the Parquet footers; 0 without a folder."""
+    parts = [part for folder in folders for part in list_parts(folder)]
+    count: int = pl.scan_parquet(parts).select(pl.len()).collect().item() if parts else 0
     return count
 
 

@@ -6,11 +6,13 @@ whole track at once.
 
 from __future__ import annotations
 
-from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
 from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, Column, Table
 from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
 
-ALIAS_KINDS = ("name", "alias", "sort_name", "credit")
+LISTED_KINDS = ("name", "alias", "sort_name", "legal_name")
+"""Names that a platform lists with the artist."""
+ALIAS_KINDS = (*LISTED_KINDS, "credit")
 TITLE_ALIAS_KINDS = ("recording", "work", "parallel")
 
 _RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
@@ -80,7 +82,7 @@ RECORDING_ALIAS = Table(
             "translation are one text (`A = B`), and this is a part of it.",
             values=TITLE_ALIAS_KINDS,
         ),
-        Column("platform", TEXT, "Platform that gives the title.", values=CATALOG_PLATFORMS),
+        Column("platform", TEXT, "Source that gives the title.", values=SOURCES),
         Column("locale", TEXT, "Language and country of the title, as delivered.", nullable=True),
     ),
     sort_key=("recording_id", "alias", "kind", "platform", "locale"),
@@ -136,7 +138,8 @@ ARTIST_ALIAS = Table(
         Column(
             "kind",
             TEXT,
-            "`name`: the platform's name of the artist; `alias`: another name that it lists; `sort_name`; `credit`: a name on records.",
+            "`name`: the platform's name of the artist; `alias`: another name that it lists; `sort_name`; `legal_name`: of a person who "
+            "performs under another name; `credit`: a name on records.",
             values=ALIAS_KINDS,
         ),
         Column("platform", TEXT, "Platform that gives the name.", values=CATALOG_PLATFORMS),

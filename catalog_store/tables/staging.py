@@ -202,6 +202,18 @@ SOURCE_ARTIST = Table(
     primary_key=("platform", "artist_id"),
 )
 
+SOURCE_LEGAL_NAME = Table(
+    "source_legal_name",
+    "staging",
+    "Legal names of artists. Search finds artists by them; linkage does not read them, because a person records under several names.",
+    (
+        _PLATFORM,
+        Column("artist_id", TEXT, "The platform's artist id.", longest=LONGEST_ID),
+        Column("name", TEXT, "Legal name as delivered; never blank.", longest=LONGEST_NAME),
+    ),
+    primary_key=("platform", "artist_id"),
+)
+
 SOURCE_LABEL = Table(
     "source_label",
     "staging",
@@ -379,6 +391,7 @@ STAGING_TABLES = (
     SOURCE_RELEASE,
     SOURCE_RELEASE_TRACK,
     SOURCE_ARTIST,
+    SOURCE_LEGAL_NAME,
     SOURCE_LABEL,
     SOURCE_GENRE,
     SOURCE_LINK,

@@ -43,6 +43,11 @@ _LISTED = """
 SELECT a.artist_id, n.platform, s.name, s.sort_name, s.popularity, s.aliases
 FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
 """
+# Not among the names of `listed_artist`, which vote for the name to show.
+_LEGAL = """
+SELECT a.artist_id, n.platform, l.name
+FROM node_artist a JOIN node n USING (node) JOIN source_legal_name l ON l.platform = n.platform AND l.artist_id = n.artist_id
+"""
 _CREDITED = """
 SELECT a.artist_id, n.platform AS voter, c.platform, c.name, count(*) AS times
 FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
@@ -94,6 +99,7 @@ SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM artist a JOIN (
     SELECT artist_id, {render_shown_name_sql("name")} AS alias, 'name' AS kind, platform FROM listed_artist
     UNION ALL SELECT artist_id, unnest(aliases), 'alias', platform FROM listed_artist
     UNION ALL SELECT artist_id, sort_name, 'sort_name', platform FROM listed_artist
+    UNION ALL SELECT artist_id, trim(name), 'legal_name', platform FROM legal_artist
     UNION ALL SELECT artist_id, {render_shown_name_sql("name")}, 'credit', platform FROM (
         SELECT artist_id, name, platform FROM credited_artist UNION ALL SELECT artist_id, name, platform FROM credited_on_release
     ) WHERE platform <> '{NAME_ONLY}'
@@ -104,6 +110,7 @@ SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM artist a JOIN (
 def write_artist_names(bench: Workbench) -> dict[str, int]:
     """Write `artist` (counts still 0) and `artist_alias`, and return row counts."""
     bench.keep("listed_artist", _LISTED)
+    bench.keep("legal_artist", _LEGAL)
     bench.keep("credited_artist", _CREDITED)
     bench.keep("credited_on_release", _CREDITED_ON_RELEASE)
     bench.keep("artist_form", _FORM)

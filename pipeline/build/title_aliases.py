@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog_store.platforms import CATALOG_A
+from catalog_store.platforms import CATALOG_A, WORKS
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
@@ -33,10 +33,18 @@ SELECT platform, external_id, unnest(halves), 'parallel', NULL FROM (
     WHERE platform = '{CATALOG_A}' AND contains(title, '{PARALLEL}')
 ) WHERE len(halves) <= {MOST_HALVES}
 """
+# Composition data names recordings by codes, and some of its claims are refused: `work_recording` has those that hold.
+_CLAIMED = f"""
+SELECT r.recording_id, unnest(w.alternative_titles[:{MOST_TITLES}]) AS alias, w.platform
+FROM source_work w JOIN work_recording r USING (iswc) WHERE w.platform = '{WORKS}'
+"""
 _ALIAS = f"""
 SELECT recording_id, alias, kind, platform, locale FROM (
-    SELECT DISTINCT m.recording_id, trim(n.alias) AS alias, n.kind, n.platform, n.locale
-    FROM named n JOIN recording_member m ON m.platform = n.platform AND m.external_id = n.external_id
+    SELECT DISTINCT recording_id, trim(alias) AS alias, kind, platform, locale FROM (
+        SELECT m.recording_id, n.alias, n.kind, n.platform, n.locale
+        FROM named n JOIN recording_member m ON m.platform = n.platform AND m.external_id = n.external_id
+        UNION ALL SELECT recording_id, alias, 'work', platform, NULL FROM claimed
+    )
 ) JOIN recording r USING (recording_id) WHERE alias <> r.title AND alias <> ''
 QUALIFY dense_rank() OVER (PARTITION BY recording_id, platform ORDER BY kind = 'work', alias) <= {MOST_TITLES}
 """
@@ -46,4 +54,5 @@ def build_title_aliases(paths: BuildPaths) -> dict[str, int]:
     """Write recording_alias and return its row count."""
     with open_workbench(paths, "title_aliases") as bench:
         bench.keep("named", _NAMED)
+        bench.keep("claimed", _CLAIMED)
         return {"title_aliases": bench.write("recording_alias", _ALIAS)}

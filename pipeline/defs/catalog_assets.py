@@ -36,7 +36,7 @@ def list_steps() -> list[TableStep]:
         # A step of its own, after all steps that the counts depend on: artists and labels get their ids long before recordings exist.
         TableStep("counts", find_tables("artist", "label"), build_table_keys("recording_artist", "release"), _count_works_and_releases),
         TableStep("works", find_tables("work", "work_recording", "work_conflict"), build_table_keys("recording"), build_works),
-        TableStep("title_aliases", find_tables("recording_alias"), build_table_keys("recording"), build_title_aliases),
+        TableStep("title_aliases", find_tables("recording_alias"), build_table_keys("work_recording"), build_title_aliases),
         TableStep("links", find_tables("platform_link", "external_redirect"), build_table_keys("recording"), build_links),
         TableStep(
             "fingerprints",

@@ -17,7 +17,16 @@ from pipeline.paths import DAILY
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from catalog_store.tables import Table
     from pipeline.paths import BuildPaths
+
+
+def list_staged_tables(platform: str, folder: Path) -> list[Table]:
+    """Return the platform's staging tables that `folder` has; all before it exists.
+
+    An older version staged fewer tables. Its staging stays in use while no newer dump can be read.
+    """
+    return [table for table in STAGED_TABLES[platform] if not folder.is_dir() or (folder / table.name).is_dir()]
 
 
 def list_staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
@@ -25,7 +34,7 @@ def list_staging_invariants(platform: str, folder: Path) -> list[TableCheck]:
     intake, reject = render_sql_source(folder / "intake"), render_sql_source(folder / "reject")
     staged = " UNION ALL ".join(
         f"SELECT '{table.name}' AS entity, count(*) AS n FROM {render_sql_source(folder / table.name)}"
-        for table in STAGED_TABLES[platform]
+        for table in list_staged_tables(platform, folder)
         if table not in (REJECT, INTAKE)
     )
     rejected = f"SELECT entity, count(*) AS n FROM {reject} WHERE severity = 'row' GROUP BY entity"

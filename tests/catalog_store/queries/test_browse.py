@@ -59,11 +59,12 @@ def test_other_name_finds_an_artist_if_no_artist_has_it_as_main_name(tmp_path: P
     rows = mixed_frames(40, 1)
     (one, other) = (row["artist_id"] for row in rows["artist"][:2])
     rows["artist"][1]["recording_count"] = 1
-    names = ("Zorro", "alias"), ("Dorn, Ada", "sort_name"), ("Printed", "credit"), (rows["artist"][1]["name"].upper(), "alias")
+    names = [("Zorro", "alias"), ("Dorn, Ada", "sort_name"), ("Ada Maria Dorn", "legal_name"), ("Printed", "credit")]
+    names.append((rows["artist"][1]["name"].upper(), "alias"))
     rows["artist_alias"] += [{"artist_id": one, "alias": name, "kind": kind, "platform": "catalog_b"} for name, kind in names]
     opened = served(rows, tmp_path)
-    found = {name: find_ids_by_name(opened.store, "artist", name) for name in ("ZORRO", "Dorn Ada", "Printed", rows["artist"][1]["name"])}
-    assert list(found.values()) == [[one], [one], [], [other]]
+    asked = ("ZORRO", "Dorn Ada", "Ada Maria Dorn", "Printed", rows["artist"][1]["name"])
+    assert [find_ids_by_name(opened.store, "artist", name) for name in asked] == [[one], [one], [one], [], [other]]
     opened.store.close()
 
 

@@ -60,7 +60,7 @@ def ask(index: SearchIndex, artist: str, title: str) -> list[Hit]:
     return search(index, CursorCodec(), Request(artist, title), deadline=5).hits
 
 
-@pytest.mark.parametrize("kind", ["alias", "sort_name", "name"])
+@pytest.mark.parametrize("kind", ["alias", "sort_name", "name", "legal_name"])
 def test_a_shown_name_ranks_before_another_name_and_that_before_a_guest(tmp_path: Path, kind: str) -> None:
     songs = Songs()
     shown = songs.add("Runaway", "Kanye West")

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Row] = {
     "source_release": {"artists": [], "is_compilation": False, "is_official": True},
     "source_release_track": {},
     "source_artist": {"aliases": [], "is_placeholder": False},
+    "source_legal_name": {},
     "source_label": {"is_placeholder": False},
     "source_genre": {"position": 0},
     "source_link": {"url": "https://example.org/"},

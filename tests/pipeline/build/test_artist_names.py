@@ -106,6 +106,21 @@ def test_article_after_a_name_is_displayed_before_it(world: World) -> None:
     assert ("Beatles, The", "credit", "catalog_a") in world.rows_of("artist_alias", "alias", "kind", "platform")
 
 
+def test_a_legal_name_is_published_and_neither_shown_nor_joins_artists(world: World) -> None:
+    for number, (name, legal) in enumerate([("Aphex Twin", "Richard James"), ("AFX", "Richard James"), ("Sade", " Sade ")], start=1):
+        world.add("source_artist", "catalog_a", artist_id=str(number), name=name)
+        world.add("source_legal_name", "catalog_a", artist_id=str(number), name=legal)
+        world.recording(number, "catalog_a", f"{number}-1", "Song", credit(name, str(number)))
+    world.recording(4, "streamsvc_a", "a1", "Tune", credit("Richard James", "a"))
+    build_artists(world.write())
+    assert {*world.read("artist")["name"]} == {"Aphex Twin", "AFX", "Sade", "Richard James", "Various Artists"}
+    names = dict(world.rows_of("artist", "artist_id", "name"))
+    assert {(names[number], *other) for number, *other in world.rows_of("artist_alias")} == {
+        ("Aphex Twin", "Richard James", "legal_name", "catalog_a"),
+        ("AFX", "Richard James", "legal_name", "catalog_a"),
+    }
+
+
 def test_other_names_are_published_with_kind_and_platform(world: World) -> None:
     world.add("source_artist", "catalog_b", artist_id="b", name="Kanye West", sort_name="West, Kanye", aliases=["Ye", "Yeezy"])
     world.add("source_artist", "catalog_a", artist_id="c", name="Kanye West (2)", aliases=["K. West"])

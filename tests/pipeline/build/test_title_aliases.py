@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.pipeline.build.conftest import World
 
 
-def build(world: World) -> list[tuple[object, ...]]:
+def build(world: World, *performed: tuple[str, int]) -> list[tuple[object, ...]]:
     paths = world.write()
     titles = {m["recording_id"]: row["title"] for m in world.members for row in world.rows[m["platform"], "source_recording"][:1]}
     shown = [
@@ -27,6 +27,7 @@ def build(world: World) -> list[tuple[object, ...]]:
         for number, title in sorted(titles.items())
     ]
     world._write("recording", shown)
+    world._write("work_recording", [{"iswc": code, "recording_id": number} for code, number in performed])
     build_title_aliases(paths)
     return world.rows_of("recording_alias")
 
@@ -62,3 +63,14 @@ def test_a_recording_has_a_bounded_number_of_titles_and_its_own_before_those_of_
     found = build(world)
     assert len(found) == MOST_TITLES
     assert (1, "Zuletzt", "recording", "catalog_b", "de") in found
+
+
+def test_titles_of_composition_data_reach_the_recordings_that_perform_the_work(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Autumn Leaves", credit("Edith"))
+    world.recording(2, "streamsvc_a", "b", "Autumn Leaves", credit("Refused"))
+    titles = ["AUTUMN LEAVES", "Autumn Leaves", "LES FEUILLES MORTES"]
+    world.add("source_work", "works", work_id="w", iswc="T0000000010", title="AUTUMN LEAVES", alternative_titles=titles)
+    world.add("source_work", "works", work_id="x", iswc="T0000000021", title="OTHER", alternative_titles=None)
+    world.add("source_work_recording", "works", work_id="w", isrc="AAAAA0000001")
+    found = build(world, ("T0000000010", 1), ("T0000000021", 1))
+    assert found == [(1, "AUTUMN LEAVES", "work", "works", None), (1, "LES FEUILLES MORTES", "work", "works", None)]

@@ -96,6 +96,23 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
     assert "nothing staged before" in dagster_catalog.run(build_staging_key("works"))
 
 
+def test_tables_of_an_older_version_stay_in_use_while_no_dump_can_be_read(dagster_catalog: DagsterCatalog) -> None:
+    staging = BuildPaths(dagster_catalog.catalog).staging("works")
+    for later in ("source_legal_name", "source_title"):
+        shutil.rmtree(staging / later)
+    (staging / STAMP).write_text(json.dumps({"code": "older"}))
+    for file in dagster_catalog.dumps.glob("works/**/*.tsv*"):
+        file.write_bytes(b"\x00\xff not a table")
+    shutil.rmtree(BuildPaths(dagster_catalog.catalog).landing("works"))
+    assert dagster_catalog.run(build_landing_key("works"), build_staging_key("works")) == ""
+    last_event = dagster_catalog.instance.get_latest_materialization_event(build_staging_key("works"))
+    assert last_event
+    assert last_event.asset_materialization
+    assert last_event.asset_materialization.metadata["status"].value == "kept_last_good"
+    assert not (staging / "source_title").exists()
+    assert dagster_catalog.run(job=NIGHTLY) == ""
+
+
 @pytest.mark.slow
 def test_assets_materialised_one_by_one_give_the_same_catalog(dagster_catalog: DagsterCatalog) -> None:
     before, live = table_hashes(dagster_catalog.catalog), read_live_snapshot(dagster_catalog.catalog).id
@@ -138,15 +155,15 @@ def test_restaging_a_dump_keeps_downstream_tables_valid(dagster_catalog: Dagster
 
 def test_step_with_a_failed_check_blocks_later_steps(dagster_catalog: DagsterCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = [
-        dg.AssetCheckResult(check_name=f"{name}_keeps_its_spec", asset_key=key(name), passed=name != "work")
-        for name in ("work", "work_recording", "work_conflict")
+        dg.AssetCheckResult(check_name=f"{name}_keeps_its_spec", asset_key=key(name), passed=name != "platform_link")
+        for name in ("platform_link", "external_redirect")
     ]
     with monkeypatch.context() as patched:
         patched.setattr("pipeline.defs.table_steps.run_asset_checks", lambda *_: iter(failing))
-        assert "DagsterAssetCheckFailedError" in dagster_catalog.run(key("work"))
+        assert "DagsterAssetCheckFailedError" in dagster_catalog.run(key("platform_link"))
     refused = dagster_catalog.run(FIGURES_KEY)
-    assert "table work is unfinished" in refused
-    assert "one of its checks failed: materialise catalog/work first" in refused
+    assert "table platform_link is unfinished" in refused
+    assert "one of its checks failed: materialise catalog/platform_link first" in refused
 
 
 @pytest.mark.long
@@ -182,13 +199,13 @@ def test_reclassify_works_after_a_rollback_of_its_own_snapshot(dagster_catalog: 
 
 @pytest.mark.parametrize("harm", [pytest.param("part", marks=pytest.mark.long), "table"])
 def test_incomplete_table_blocks_later_steps(dagster_catalog: DagsterCatalog, harm: str) -> None:
-    folder = dagster_catalog.catalog / "work" / "catalog" / "work_recording"
+    folder = dagster_catalog.catalog / "work" / "catalog" / "platform_link"
     if harm == "part":
         (folder / "part-00000.parquet").unlink()
     else:
         shutil.rmtree(folder)
-    assert "table work_recording of the work folder is not as it was written" in dagster_catalog.run(FIGURES_KEY)
-    assert dagster_catalog.run(key("work")) == ""
+    assert "table platform_link of the work folder is not as it was written" in dagster_catalog.run(FIGURES_KEY)
+    assert dagster_catalog.run(key("platform_link")) == ""
     assert dagster_catalog.run(FIGURES_KEY) == ""
 
 
@@ -233,7 +250,7 @@ def test_catalog_without_state_records_still_works(dagster_catalog: DagsterCatal
     assert dagster_catalog.run(job=RECLASSIFY) == ""
     assert dagster_catalog.run(build_landing_key("suggestions"), build_staging_key("suggestions")) == ""
     assert dagster_catalog.run(job=RECLASSIFY) == ""
-    assert dagster_catalog.run(key("work")) == ""
+    assert dagster_catalog.run(key("platform_link")) == ""
     assert dagster_catalog.run(FIGURES_KEY) == ""
     rollback(dagster_catalog.catalog, first)
     assert dagster_catalog.run(job=NIGHTLY) == ""

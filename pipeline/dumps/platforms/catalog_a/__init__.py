@@ -78,7 +78,7 @@ _KINDS = {
             "source_link": "entity_id",
         },
     ),
-    "artists": _Kind("source_artist", read_artists, {"source_artist": "artist_id"}),
+    "artists": _Kind("source_artist", read_artists, {"source_artist": "artist_id", "source_legal_name": "artist_id"}),
     "labels": _Kind("source_label", read_labels, {"source_label": "label_id"}),
 }
 

@@ -1,4 +1,4 @@
-"""Artists and labels out of one block of records, staged as `source_artist` or `source_label`."""
+"""Artists and labels out of one block of records, staged as `source_artist` and `source_legal_name`, or as `source_label`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pipeline.dumps.platforms.catalog_a.xml_extraction import extract, list_item
 if TYPE_CHECKING:
     from pipeline.dumps.platforms.catalog_a.xml_blocks import Block
 
-ARTIST_VALUES = ("artist_id", "name", "is_retired", "variations")
+ARTIST_VALUES = ("artist_id", "name", "is_retired", "legal_name", "variations")
 LABEL_VALUES = ("label_id", "name", "is_retired", "parent_label_id")
 """Columns of the stylesheets' sections. `is_retired`: the profile says `DO NOT USE`."""
+_SEVERAL_PERSONS = r"[&/;+,\n]|(?i)\b(?:and|with|et|und)\b"
+"""In the legal name of a duo that lists no members: a search for one of them must not find it as that person."""
 
 
 def read_artists(source_file: str, block: Block) -> Batch:
@@ -26,13 +28,17 @@ def read_artists(source_file: str, block: Block) -> Batch:
     artists = select_sound_records(extraction.frames[0], "source_artist", "artist_id", "name", extraction, batch)
     variations = list_items(artists.select("owner", "variations"), "variations", ("alias",)).filter(pl.col("alias").str.strip_chars() != "")
     aliases = variations.group_by("owner", maintain_order=True).agg(aliases=pl.col("alias").unique(maintain_order=True))
+    is_placeholder = pl.col("artist_id").is_in(list(PLACEHOLDER_ARTISTS)) | (pl.col("is_retired") == "true")
     batch.frames["source_artist"] = artists.join(aliases, on="owner", how="left", maintain_order="left").select(
         "place",
         "artist_id",
         "name",
         pl.col("aliases").fill_null([]),
-        is_placeholder=pl.col("artist_id").is_in(list(PLACEHOLDER_ARTISTS)) | (pl.col("is_retired") == "true"),
+        is_placeholder=is_placeholder,
     )
+    legal = artists.filter(~is_placeholder).select("place", "artist_id", name=pl.col("legal_name").str.strip_chars())
+    legal = legal.filter(pl.col("name") != "", ~pl.col("name").str.contains(_SEVERAL_PERSONS))
+    batch.frames["source_legal_name"], batch.read["source_legal_name"] = legal, legal.height
     return batch
 
 

@@ -42,6 +42,7 @@ def test_the_shipped_export_has_these_rows(tmp_path: Path) -> None:
         "source_release": 24,
         "source_release_track": 228,
         "source_artist": 14,
+        "source_legal_name": 0,
         "source_label": 27,
         "source_genre": 16,
         "source_link": 9,

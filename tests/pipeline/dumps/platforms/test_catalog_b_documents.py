@@ -75,6 +75,7 @@ def test_the_shipped_documents_have_these_rows(tmp_path: Path) -> None:
         "source_release": 3,
         "source_release_track": 7,
         "source_artist": 4,
+        "source_legal_name": 0,
         "source_label": 2,
         "source_genre": 6,
         "source_link": 3,

@@ -95,6 +95,29 @@ def test_suffixes_stay_in_the_artist_and_label_tables_and_placeholders_are_not_l
     assert tables["source_release"].select("label_id", "label_name", "catalog_number").rows() == [("5", "Svek", None), (None, None, "X 1")]
 
 
+def test_legal_names_are_those_of_persons(stage_records: StageRecords) -> None:
+    def known(number: int, legal: str, more: str = "") -> str:
+        return f"<artist><id>{number}</id><name>Name {number}</name><realname>{legal}</realname>{more}</artist>"
+
+    artists = [
+        known(1, " Kari Pekka Lekebusch "),
+        known(2, "Ada Loe", "<members><id>1</id><name>Ada Loe</name></members>"),
+        known(3, "Tom Loe &amp; Ida Poe"),
+        known(4, "Rob Brown, Sean Booth"),
+        known(5, "James Loe AND Chris Todd"),
+        known(6, "Sandy Anderson-Withers"),
+        known(7, " "),
+        known(8, "Gone", "<profile>DO NOT USE</profile>"),
+        known(1, "Second"),
+    ]
+    tables = stage_records(releases=[release()], artists=artists)
+    assert tables["source_legal_name"].select("artist_id", "name").rows() == [
+        ("1", "Kari Pekka Lekebusch"),
+        ("6", "Sandy Anderson-Withers"),
+    ]
+    assert tables["source_artist"].filter(pl.col("aliases").list.len() > 0).is_empty()
+
+
 def test_track_artists_come_before_release_artists_and_reach_sub_tracks(stage_records: StageRecords) -> None:
     own = "<artists>" + artist(7, "Own") + "</artists>"
     subs = f"<sub_tracks>{track('2a', 'First')}{track('', 'Second', more=own.replace('Own', 'Sub'))}</sub_tracks>"
