@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _QUERY_SHIFTS, _WINDOW = 4, 2
-"""What its command sets for a query; its classes begin with other values."""
+"""Settings that its command gives a query; its classes begin with other values."""
 
 
 class Peer:

@@ -1,4 +1,4 @@
-"""What rows of bulk resolve lead to: tracks, artists, releases.
+"""Resolvers of rows of bulk requests, to tracks, artists and releases.
 
 Out of scope: forms of rows (bulk_rows.py), queries (catalog_store/queries).
 """

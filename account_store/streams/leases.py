@@ -58,7 +58,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of leases."""
+    """Leases after a renewal."""
 
     lost: list[Lease]
     """Stopped, or another worker's."""

@@ -71,7 +71,7 @@ class StoppedStreamError(StateError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a stream is detected. A worker takes a change over within seconds."""
+    """Settings of the detection on a stream. A worker takes a change over within seconds."""
 
     detection_mode: str = BALANCED
     """One of DETECTION_MODES."""

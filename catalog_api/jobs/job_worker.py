@@ -38,7 +38,7 @@ log = structlog.get_logger("catalog_api")
 LARGEST_INPUT = 256 * 2**20
 """Bytes. A million rows of names take some 60 MB."""
 KEPT = timedelta(days=7)
-"""How long results stay."""
+"""Time for which results stay."""
 TURN_SECONDS = 5.0
 _ROWS_AT_ONCE = 1_000
 """Keys that one set-based read of the catalog takes (serving/store.py)."""

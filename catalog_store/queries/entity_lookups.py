@@ -1,6 +1,6 @@
 """Releases and artists by barcode, platform id, name or id, many at once, and releases of a barcode in pages.
 
-Of several releases behind one key the one with most tracks comes first, then the earliest, undated last, then by id. Nothing is guessed:
+Releases of one key are ordered: the one with most tracks comes first, then the earliest, undated last, then by id. Nothing is guessed:
 names match when their name keys are equal.
 """
 

@@ -15,7 +15,7 @@ KNOTS = ((0.78, 0.20), (0.80, 0.70), (0.82, 0.90), (0.86, 0.97), (0.90, 0.987), 
 
 
 class Evidence(NamedTuple):
-    """How well a document fits the wide reading of a query (line_comparison.py).
+    """Fit of a document to the wide reading of a query (line_comparison.py).
 
     Values of artist, title and variant; the share of the title field that the title explains, and the share of the title that was asked
     for; the same shares of the artist; the logarithm of the number of documents with these words by chance (chance.py).

@@ -169,11 +169,11 @@ class _Names:
 
 
 class _Indexed(NamedTuple):
-    """What is indexed of all documents. The pairs of those that may be written are in the scratch folder."""
+    """Counts and digests of all documents. The pairs of those that may be written are in the scratch folder."""
 
     counts: pl.DataFrame
     digests: NDArray[np.uint64]
-    """What is indexed of each document, as a digest."""
+    """Digest of all that is indexed of each document."""
 
 
 class _Order(NamedTuple):

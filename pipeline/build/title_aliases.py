@@ -1,7 +1,7 @@
 """Other titles of recordings, `recording_alias`: translations and transliterations, by which search finds them.
 
 A platform lists them with its record or with the work that the record performs, or writes title and translation as one text (`A = B`).
-Which of them an index holds, and how they rank, belongs in catalog_store/search.
+Out of scope: the titles that an index holds, and their rank (catalog_store/search).
 """
 
 from __future__ import annotations

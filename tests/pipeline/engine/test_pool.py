@@ -5,28 +5,15 @@ import time
 
 import pytest
 
-from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
+from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.local import call_alone
 from pipeline.engine.pool import count_workers, map_ordered, start_workers
+from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
 
 
 def slow_square(number: int) -> int:
     time.sleep(0.05 if number % 2 else 0)
     return number * number
-
-
-def fail_at_three(number: int) -> int:
-    if number == 3:
-        raise ValueError("three is out")
-    return number
-
-
-def memory(_number: int) -> int:
-    return get_budget().total_bytes
-
-
-def process(_number: int) -> int:
-    return os.getpid()
 
 
 def test_results_come_in_the_order_of_the_inputs() -> None:

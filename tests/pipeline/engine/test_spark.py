@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
+from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.pool import Engine, map_ordered, start_workers, use_engine
 from pipeline.engine.spark import ClusterError, open_cluster
+from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
 from tests.pipeline.engine.sail import start_sail
 
 if TYPE_CHECKING:
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
 
 def square(number: int) -> int:
     return number * number
-
-
-def fail_at_three(number: int) -> int:
-    if number == 3:
-        raise ValueError("three is out")
-    return number
-
-
-def memory(_number: int) -> int:
-    return get_budget().total_bytes
-
-
-def process(_number: int) -> int:
-    return os.getpid()
 
 
 def double(text: bytes) -> bytes:
