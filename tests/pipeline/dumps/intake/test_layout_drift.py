@@ -217,8 +217,8 @@ def test_a_heading_that_names_a_field_otherwise_is_reported_and_read_by_place(tm
     [
         ("store_a", "version_4/tracks.ndjson", "isrc"),
         ("store_a", "version_4/tracks.ndjson", "release"),
-        ("catalog_b", "documents/recording.jsonl", "isrcs"),
-        ("catalog_b", "documents/release.jsonl", "barcode"),
+        pytest.param("catalog_b", "documents/recording.jsonl", "isrcs", marks=pytest.mark.slow),  # large documents of many members
+        pytest.param("catalog_b", "documents/release.jsonl", "barcode", marks=pytest.mark.slow),
     ],
 )
 def test_a_renamed_member_of_few_records_is_reported(platform: str, file: str, member: str, tmp_path: Path) -> None:

@@ -237,7 +237,8 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, pytest.param(3, marks=pytest.mark.slow), *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
+    "seed",
+    [*(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 3)), *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))],
 )
 def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
