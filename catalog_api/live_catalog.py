@@ -19,17 +19,25 @@ if TYPE_CHECKING:
 class LiveCatalog(LiveSnapshot[Catalog]):
     """The open catalog, or ApiError `catalog_unavailable` while there is none."""
 
-    def __init__(self, root: Path, *, verify_contents: bool = True, look_seconds: float = 1.0, last_served: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        what: str = "snapshot",
+        verify_contents: bool = True,
+        look_seconds: float = 1.0,
+        last_served: Path | None = None,
+    ) -> None:
         """`root` is a catalog root (with `current`) or a snapshot folder; without `verify_contents` only sizes are checked.
 
-        `last_served`: see LiveSnapshot.
+        `what` names it in the log; `last_served`: see LiveSnapshot.
         """
         contents = SERVING_FOLDER if verify_contents else False
         unread_folder = f"{SERVING_FOLDER}/{RECOGNITION_FOLDER}"  # the matcher verifies it once for all workers
         super().__init__(
             root,
             open_catalog,
-            what="snapshot",
+            what=what,
             contents=contents,
             unread_folder=unread_folder,
             absent=_build_no_catalog_error,

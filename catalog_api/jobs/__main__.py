@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
     os.nice(_NICENESS)
-    live = LiveCatalog(settings.catalog, verify_contents=False, look_seconds=settings.look_seconds)
+    # A name of its own in the log: operators count the workers that serve a snapshot by their lines.
+    live = LiveCatalog(settings.catalog, what="snapshot of jobs", verify_contents=False, look_seconds=settings.look_seconds)
     worker = JobWorker(accounts, live, settings.jobs_folder, settings.url_templates)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())

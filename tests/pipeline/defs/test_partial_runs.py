@@ -116,7 +116,9 @@ def test_tables_of_an_older_version_stay_in_use_while_no_dump_can_be_read(dagste
 @pytest.mark.slow
 def test_assets_materialised_one_by_one_give_the_same_catalog(dagster_catalog: DagsterCatalog) -> None:
     before, live = table_hashes(dagster_catalog.catalog), read_live_snapshot(dagster_catalog.catalog).id
-    for asset in (key("work"), key("recording_genre"), key("track"), FIGURES_KEY, SNAPSHOT):
+    for asset in map(key, ("work", "recording_alias", "recording_genre", "track")):
+        assert dagster_catalog.run(asset) == ""
+    for asset in (FIGURES_KEY, SNAPSHOT):
         assert dagster_catalog.run(asset) == ""
     assert read_live_snapshot(dagster_catalog.catalog).id != live
     assert table_hashes(dagster_catalog.catalog) == before
