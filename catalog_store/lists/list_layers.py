@@ -134,7 +134,7 @@ def _find_places(
     keys: NDArray[np.uint64], ids: NDArray[np.unsignedinteger], base_keys: NDArray[np.uint64], base_ids: NDArray[np.unsignedinteger]
 ) -> NDArray[np.uint32]:
     """Return how many of the base come before each item."""
-    # Those that no longer count are part of this. A reader finds dates and places in the arrays of the base, which have them.
+    # The count includes superseded items, because the arrays of the base, in which a reader looks up places, keep them.
     low, high = np.zeros(len(keys), dtype=np.int64), np.full(len(keys), len(base_keys), dtype=np.int64)
     # Bisection of all items at once: two columns decide, and `searchsorted` takes one.
     while (is_open := low < high).any():
