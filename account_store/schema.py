@@ -124,6 +124,7 @@ replay = Table(
     Column("status", Integer),
     Column("media_type", String(100)),
     Column("body", LargeBinary),
+    Column("build", String(200)),
 )
 
 suggestion = Table(

@@ -38,6 +38,8 @@ class StoredAnswer:
     status: int
     media_type: str
     body: bytes
+    build: str | None = None
+    """The build that answered; None for an answer that is not about the catalog."""
 
 
 class StoredAnswers:
@@ -64,7 +66,7 @@ class StoredAnswers:
                 "the idempotency key was used for another request less than 24 hours ago; send a new key with a new request"
             )
         # Charged, but without an answer: its process died or is still at work.
-        return None if row.body is None else StoredAnswer(row.status, row.media_type, bytes(row.body))
+        return None if row.body is None else StoredAnswer(row.status, row.media_type, bytes(row.body), row.build)
 
     async def put(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:
         """Store the answer of a charged request; the first one stays."""
@@ -73,7 +75,7 @@ class StoredAnswers:
     def put_now(self, account_id: int, idempotency_key: str, answer: StoredAnswer) -> None:
         """Put, blocking."""
         # Two repeats may do the work at once. The first answer stays, so that all later repeats get the same one.
-        values = {"status": answer.status, "media_type": answer.media_type, "body": answer.body}
+        values = {"status": answer.status, "media_type": answer.media_type, "body": answer.body, "build": answer.build}
         with self._engine.begin() as connection:
             connection.execute(replay.update().where(self._is_live(account_id, idempotency_key), replay.c.body.is_(None)).values(values))
 

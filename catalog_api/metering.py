@@ -324,14 +324,16 @@ async def _find_stored_answer(service: Service, caller: Caller, key: str | None,
     if stored is None:
         return None
     left = _build_credit_headers(await service.accounts.ledger.charge(caller, 0))
-    return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NO_STORE, **left})
+    build = NO_HEADERS if stored.build is None else {BUILD_HEADER: stored.build}
+    return Answer(stored.body, {"idempotency-replayed": "true", "cache-control": NO_STORE, **left, **build})
 
 
 async def _finish_charged(service: Service, scope: Scope, answer: Answer, charge: Charge, key: str | None) -> Answer:
     """Add the credit headers to a charged answer and store it under its key."""
     # Stored before it is sent: a client whose connection breaks now gets it by a repeat.
     if key is not None and answer.status == HTTPStatus.OK:
-        await service.accounts.replays.put(charge.account_id, key, StoredAnswer(answer.status, answer.media_type, answer.body))
+        stored = StoredAnswer(answer.status, answer.media_type, answer.body, answer.headers.get(BUILD_HEADER))
+        await service.accounts.replays.put(charge.account_id, key, stored)
     scope["state"]["credits"] = 0 if charge.is_replay else charge.granted
     answer.headers.setdefault("cache-control", NO_STORE)
     answer.headers |= _build_credit_headers(charge)

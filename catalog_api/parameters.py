@@ -269,6 +269,7 @@ MIN_CLASS = Parameter(
     default=LOWEST_CLASS,
 )
 LIMIT = _build_limit_parameter(1, 100, 20)
+JOBS_LIMIT = _build_limit_parameter(1, 100, 100)
 WORK_LIMIT = _build_limit_parameter(1, 200, 50)
 CHANGES_LIMIT = _build_limit_parameter(1, 1000, 1000)
 CURSOR = Parameter[str | None](

@@ -104,6 +104,9 @@ class ApiSettings:
     jobs_folder: Annotated[
         Path, "Where input and results of bulk jobs are stored. All servers of one account store share it. Results stay for a week."
     ] = Path("jobs")
+    jobs_free_mb: Annotated[
+        CountOrNone, "Disk space that uploads of jobs leave free in that folder, in MB; below it they get 503 `jobs_unavailable`."
+    ] = 1_000
     webhooks: Annotated[bool, "Whether a process that sends webhooks is started beside the workers."] = True
     dashboard: Annotated[bool, "Whether the dashboard for key holders is served, at `/dashboard`."] = True
     dashboard_sign_up: Annotated[bool, "Whether people may sign up there; else only people with an account can sign in."] = True

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED = JOB_STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
 UNFINISHED = (QUEUED, RUNNING)
-MOST_LISTED = 100
 
 
 class TooManyJobsError(StateError):
@@ -101,10 +100,12 @@ class Jobs:
         with self._engine.connect() as connection:
             return _read_job(connection, account_id, job_id)
 
-    def list_newest(self, account_id: int) -> list[Job]:
-        """Return the newest MOST_LISTED jobs of the account, newest first."""
+    def read_page(self, account_id: int, *, limit: int, before: str | None = None) -> list[Job]:
+        """Return jobs of the account, newest first: those older than the job `before`, at most `limit`."""
         # Ids of jobs ascend with time, within a second too.
-        query = select(bulk_job).where(bulk_job.c.account_id == account_id).order_by(bulk_job.c.job_id.desc()).limit(MOST_LISTED)
+        query = select(bulk_job).where(bulk_job.c.account_id == account_id).order_by(bulk_job.c.job_id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(bulk_job.c.job_id < before)
         with self._engine.connect() as connection:
             return [build_job(row) for row in connection.execute(query)]
 

@@ -11,6 +11,8 @@ Each file gets its name when it is complete, so a kill leaves nothing half-writt
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import shutil
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ from catalog_store.folder_listing import list_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from typing_extensions import Buffer
 
 CHUNK_ROWS = 5_000
 """Rows between two checkpoints: a quarter of a second of codes, a few seconds of names."""
@@ -61,6 +65,10 @@ class JobFolder:
     def open_part(self, name: str) -> BinaryIO:
         """Open a file that has its name after `finish_part` only."""
         return (self.place / f"{name}.part").open("wb")
+
+    def open_upload(self, free_bytes: int) -> BinaryIO:
+        """Open the input as `open_part` does. Its writes raise OSError ENOSPC while less than `free_bytes` of the disk are free."""
+        return _ReservingFile(self.place / f"{self.input.name}.part", free_bytes)
 
     def finish_part(self, file: BinaryIO, name: str) -> None:
         """Bring a file to disk and give it its name."""
@@ -111,6 +119,21 @@ class JobFolder:
         for file in list_folder(self.place, "*"):
             if file != kept:
                 file.unlink(missing_ok=True)
+
+
+class _ReservingFile(io.FileIO):
+    """A file that leaves some of the disk free, for the database and the log on it."""
+
+    def __init__(self, path: Path, free_bytes: int) -> None:
+        super().__init__(path, "wb")
+        self._free_bytes = free_bytes
+
+    def write(self, content: Buffer) -> int:
+        """Write, or raise OSError ENOSPC."""
+        disk = os.fstatvfs(self.fileno())
+        if disk.f_bavail * disk.f_frsize < self._free_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.name)
+        return super().write(content)
 
 
 def count_chunks(rows: int) -> int:

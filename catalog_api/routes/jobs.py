@@ -24,18 +24,29 @@ from catalog_api.address_check import check_address
 from catalog_api.airplay.streamed_answer import StreamedAnswer
 from catalog_api.answers import NO_STORE, Answer, encode_answer
 from catalog_api.credit_prices import JOB, RESOLVED_ROW
+from catalog_api.id_places import decode_place, encode_place
 from catalog_api.jobs.job_folder import JobFolder
 from catalog_api.jobs.job_input import CSV, JOB_FORMATS, NDJSON, PARQUET
 from catalog_api.jobs.job_worker import LARGEST_INPUT
 from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, check_credits
-from catalog_api.parameters import JOB_ID, URL_CHARACTERS, URL_PATTERN, ParameterValues, build_choice_parameter, raise_problems
+from catalog_api.parameters import (
+    CURSOR,
+    JOB_ID,
+    JOBS_LIMIT,
+    URL_CHARACTERS,
+    URL_PATTERN,
+    ParameterValues,
+    build_choice_parameter,
+    raise_problems,
+)
 from catalog_api.problems import RETRY_SOON, ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json, read_media_type
 from catalog_api.route_declaration import delete_route, get_route, has_strict_preference, post_route_with_raw_body
 from catalog_api.row_resolvers import ROW_KINDS
 from catalog_api.service import Service
 from catalog_api.uploads import write_parts
-from catalog_api.wire.job_types import Job, JobList
+from catalog_api.wire.job_types import Job, JobPage
+from catalog_store.cursors import CursorCodec
 
 MEDIA_TYPES = {CSV: "text/csv", NDJSON: "application/x-ndjson", PARQUET: "application/vnd.apache.parquet"}
 _FORMATS = {media_type: form for form, media_type in MEDIA_TYPES.items()}
@@ -50,9 +61,11 @@ _BODY: dict[str, Any] = {
     "properties": {"url": {"type": "string", "format": "uri", "maxLength": URL_CHARACTERS, "pattern": URL_PATTERN}},
 }
 _COMMON: dict[str, Any] = {"tag": "Jobs", "is_free": True, "is_about_catalog": False}
+_CURSORS = CursorCodec()
 _CLOSE = {"connection": "close"}
 _UPLOAD_SECONDS = 600.0
 _PIECE_BYTES = 256 * 1024
+_MEGABYTE = 10**6
 
 
 def find_input_type_problems(values: ParameterValues) -> list[ParameterProblem]:
@@ -126,7 +139,7 @@ class _UploadedJob(_AffordableJob):
         folder = JobFolder(service.settings.jobs_folder, self._job_id)
         is_created = False
         try:
-            digest = await _store_input(folder, self._scope, self._receive)
+            digest = await _store_input(folder, self._scope, self._receive, service.settings.jobs_free_mb * _MEGABYTE)
             self._body = [*astuple(self._new), digest]
             answer = await super().answer(service, caller, scope)
             is_created = "idempotency-replayed" not in answer.headers
@@ -139,8 +152,11 @@ class _UploadedJob(_AffordableJob):
         return await _create(service, caller, self._new, self._job_id)
 
 
-async def _store_input(folder: JobFolder, scope: Scope, receive: Receive) -> str:
-    """Store the body as the input of the job; return its digest. ApiError `body_too_large`, `request_timeout`, `jobs_unavailable`."""
+async def _store_input(folder: JobFolder, scope: Scope, receive: Receive, free_bytes: int) -> str:
+    """Store the body as the input of the job, if `free_bytes` stay free on the disk; return its digest.
+
+    ApiError `body_too_large`, `request_timeout`, `jobs_unavailable`.
+    """
     headers = dict(scope["headers"])
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise ApiError("unsupported_media_type", "The body has a Content-Encoding: send it uncompressed.", headers=_CLOSE)
@@ -148,7 +164,7 @@ async def _store_input(folder: JobFolder, scope: Scope, receive: Receive) -> str
     _check_size(int(announced) if announced.isdigit() else 0)
     try:
         folder.make()
-        with folder.open_part(folder.input.name) as file:
+        with folder.open_upload(free_bytes) as file:
             async with asyncio.timeout(_UPLOAD_SECONDS):
                 _, digest = await write_parts(receive, file, hashlib.sha256(), check_size=_check_size)
             # Not on the event loop: the disk may take seconds.
@@ -182,13 +198,17 @@ async def _create(service: Service, caller: Caller, new: NewJob, job_id: str) ->
     return encode_answer(_build_job(made))
 
 
-@get_route("/v1/jobs", JobList, summary="Your jobs", **_COMMON)
-def jobs(_values: ParameterValues) -> Question:
-    """Return the newest 100 jobs of the account, newest first."""
+@get_route("/v1/jobs", JobPage, summary="Your jobs", parameters=(JOBS_LIMIT, CURSOR), failures=("invalid_cursor",), **_COMMON)
+def jobs(values: ParameterValues) -> Question:
+    """Return the account's jobs, newest first."""
 
     async def work(service: Service, caller: Caller) -> Answer:
-        found = await asyncio.to_thread(service.accounts.jobs.list_newest, caller.account_id)
-        return encode_answer(JobList([_build_job(one) for one in found]))
+        query, cursor, limit = ("jobs", str(caller.account_id)), values[CURSOR], values[JOBS_LIMIT]
+        before = None if cursor is None else decode_place(_CURSORS.decode(query, cursor))
+        # One more than the page shows whether another one follows.
+        found = await asyncio.to_thread(service.accounts.jobs.read_page, caller.account_id, limit=limit + 1, before=before)
+        following = _CURSORS.encode(query, encode_place(found[limit - 1].job_id)) if len(found) > limit else None
+        return encode_answer(JobPage([_build_job(one) for one in found[:limit]], following))
 
     return FreeQuestion(work)
 

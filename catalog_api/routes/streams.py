@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from account_store.api_keys import Caller
 from account_store.errors import UnknownError
@@ -34,6 +33,7 @@ from catalog_api.address_check import check_address
 from catalog_api.airplay.track_names import describe_aired_tracks
 from catalog_api.answers import Answer, encode_answer
 from catalog_api.credit_prices import STREAM
+from catalog_api.id_places import decode_place, encode_place
 from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, HISTORY_INCLUDE, LIMIT, SEGMENTS, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
@@ -329,19 +329,3 @@ def _hide_unknown() -> Iterator[None]:
         yield
     except UnknownError:
         raise ApiError("not_found", "The account has no such stream.") from None
-
-
-_BITS = 53
-"""Largest size, in bits, of whole numbers that a float represents exactly."""
-_REST = 128 - 2 * _BITS
-
-
-def encode_place(identity: str) -> Place:
-    """Return a cursor's place that holds the whole id."""
-    number = UUID(identity).int
-    return Place(number >> (_BITS + _REST), number >> _REST & (2**_BITS - 1), number & (2**_REST - 1))
-
-
-def decode_place(place: Place) -> str:
-    """Return the id that `encode_place` was given."""
-    return str(UUID(int=(int(place.score) << (_BITS + _REST)) | (int(place.popularity) << _REST) | place.id))

@@ -40,7 +40,8 @@ class Job(msgspec.Struct):
     finished_at: Timestamp | None
 
 
-class JobList(msgspec.Struct):
-    """The newest 100 jobs of the account, newest first."""
+class JobPage(msgspec.Struct):
+    """A page of the account's jobs, newest first."""
 
     results: list[Job]
+    next_cursor: str | None

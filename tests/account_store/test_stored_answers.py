@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from account_store import Accounts
     from tests.account_store.conftest import HandClock
 
-ANSWER = StoredAnswer(200, "application/json; charset=utf-8", b'{"results":[1]}\x00\xff')
+ANSWER = StoredAnswer(200, "application/json; charset=utf-8", b'{"results":[1]}\x00\xff', build="20261127-0100")
 
 
 def test_stored_answer_comes_back_byte_for_byte_for_a_day(accounts: Accounts, clock: HandClock) -> None:

@@ -184,6 +184,7 @@ def test_d4_a_repeat_under_an_idempotency_key_gets_the_first_answer_and_pays_not
     assert again.content == first.content
     assert (first.headers["x-credits-used"], again.headers["x-credits-used"]) == ("2", "0")
     assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["x-catalog-build"] == first.headers["x-catalog-build"]
     assert again.headers["x-credits-remaining"] == first.headers["x-credits-remaining"]
     assert caller.ask("/v1/usage")["credits_used"] == 2
     other = caller.post(RESOLVE, {"input_type": "isrc", "items": [isrc(2)]}, headers=headers)

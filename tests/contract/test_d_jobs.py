@@ -218,7 +218,7 @@ def test_d5_malformed_requests_are_refused_before_the_upload(
 ) -> None:
     api = on_sqlite.as_caller()
     assert problem(send(api, b'"x"\n', headers=headers, **query)) == (*code, names)
-    assert api.ask("/v1/jobs") == {"results": []}
+    assert api.ask("/v1/jobs") == {"results": [], "next_cursor": None}
 
 
 def test_d5_an_upload_that_announces_too_much_is_refused_at_once(on_sqlite: Api) -> None:
@@ -263,7 +263,18 @@ def test_d5_jobs_of_others_and_unknown_ones_are_404(api: Api, server: Api) -> No
     for path in (f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/result", "/v1/jobs/x", "/v1/jobs/..%2f..%2fetc/result"):
         assert stranger.get(path).status_code == 404
     assert stranger.request("DELETE", f"/v1/jobs/{job['id']}").status_code == 404
-    assert stranger.ask("/v1/jobs") == {"results": []}
+    assert stranger.ask("/v1/jobs") == {"results": [], "next_cursor": None}
+
+
+def test_d5_jobs_are_listed_in_pages_from_the_newest(api: Api) -> None:
+    made = [send(api, b'"x"\n').json()["id"] for _ in range(3)]
+    first = api.ask("/v1/jobs", limit=2)
+    second = api.ask("/v1/jobs", limit=2, cursor=first["next_cursor"])
+    assert [one["id"] for page in (first, second) for one in page["results"]] == made[::-1]
+    assert second["next_cursor"] is None
+    assert api.refused("/v1/jobs", limit=2, cursor="x") == (400, "invalid_cursor", [])
+    for one in made:
+        finish(api, {"id": one})
 
 
 def test_d5_a_repeat_under_an_idempotency_key_is_the_same_job(api: Api) -> None:

@@ -79,6 +79,7 @@ class Service:
         for _ in range(2):
             self._made("/v1/tracks/1/suggestions", b'{"field": "genre", "value": "House"}')
             self._made(f"/v1/webhooks/{self.webhook_id}/ping")
+            self._made("/v1/jobs/resolve?input_type=isrc", b'"x"\n', ((b"content-type", b"application/x-ndjson"),))
 
     def ask(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]] = (), body: bytes = b"") -> Answer:
         """Return the answer to one request.
@@ -102,8 +103,8 @@ class Service:
         identity = webhook_id if path.startswith("/v1/webhooks") else self.stream_id if path.startswith("/v1/streams") else "1"
         return path.replace("{id}", identity).replace("{delivery_id}", "1").replace("{isrc}", isrc(1)).replace("{iswc}", "T0345246801")
 
-    def _made(self, path: str, body: bytes = b"") -> str:
-        answer = self.ask("POST", path, JSON if body else (), body)
+    def _made(self, path: str, body: bytes = b"", headers: Sequence[tuple[bytes, bytes]] | None = None) -> str:
+        answer = self.ask("POST", path, headers or (JSON if body else ()), body)
         assert answer.status == 200, answer
         return str(answer.json()["id"])
 
