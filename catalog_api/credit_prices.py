@@ -7,6 +7,9 @@ when a price is charged (metering.py).
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
 from catalog_api.uploads import MEGABYTE
 
 LOOKUP = 1
@@ -25,6 +28,30 @@ JOB = 0
 """Sending a bulk job, whose rows are charged as those of a bulk request when it succeeds."""
 STREAM = 0
 """Registering a live stream, which is billed by the month."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """The price of an operation, as its description shows it: `amount` credits for each `per`, and what comes on top."""
+
+    amount: int
+    per: str = "answer"
+    note: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the members of the extension `x-credits`."""
+        return {name: value for name, value in asdict(self).items() if value != ""}
+
+
+FREE = Price(0)
+OF_LOOKUP = Price(LOOKUP, note="A 304, other 4xx and 5xx cost nothing.")
+OF_ROWS = Price(RESOLVED_ROW, "row")
+OF_JOB = Price(RESOLVED_ROW, "row", "Reserved when the rows are counted, charged when the job succeeds.")
+OF_IDENTIFICATION = Price(
+    IDENTIFICATION, note=f"And {UPLOADED_MEGABYTE} for each megabyte begun of a file, {TIMELINED_MEGABYTE} with mode=timeline."
+)
+OF_STREAM = Price(STREAM, note="Each stream is billed by the month in which it is active.")
+OF_SUGGESTION = Price(SUGGESTION)
 
 
 def price_upload(size: int) -> int:

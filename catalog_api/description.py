@@ -1,17 +1,20 @@
 """The OpenAPI 3.1 description of `/v1`, generated from the declarations of the routes (contract A1).
 
 This module adds what a declaration implies: the codes that every route can answer, the headers, the plans. Schemas come from the wire
-types. Out of scope: any single route.
+types. Out of scope: any single route, and examples (reference/examples.py).
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from catalog_api.problems import CODES, PROBLEM_TYPE
+from catalog_api.reference.examples import add_examples
 from catalog_api.route_declaration import build_path_template
+from catalog_api.wire.event_messages import EVENT_DATA
 from catalog_api.wire.service_types import Problem, QuotaProblem
 
 if TYPE_CHECKING:
@@ -59,6 +62,27 @@ _FOLLOWED_BY: dict[str, dict[str, tuple[str, str]]] = {
     "Changes": {"": ("changes", "/build")},
 }
 """OpenAPI links by type of answer: the operation that follows, and where the answer holds its first parameter."""
+_TAGS = {
+    "Tracks": "Search, lookups by id and code, links to platforms, recognition of audio.",
+    "Artists": "Artists by name and id, and their releases.",
+    "Labels": "Labels by name and id, and their releases.",
+    "Releases": "Releases by barcode and id with their tracks, and new releases.",
+    "Genres": "The tree of genres.",
+    "Jobs": "Bulk resolve of up to a million rows.",
+    "Suggestions": "Corrections that you propose.",
+    "Streams": "Radio streams, what is on them, and the airplay report.",
+    "Webhooks": "Addresses of yours that receive events.",
+    "Changes": "Ids that were merged, split, removed or restored.",
+    "Account": "Credits and rate.",
+}
+_MESSAGE_HEADERS = {
+    "webhook-id": ("The id of the event. A repeat has the same one.", "msg_6f1f3d0d0f9b4a0ab8f0f3a5f2f7d6c1"),
+    "webhook-timestamp": ("The time of this attempt, in seconds since 1970. Refuse one that is over five minutes off.", "1795262405"),
+    "webhook-signature": (
+        "Signatures, separated by blanks: `v1,` and HMAC-SHA256 of `id.timestamp.body` in base64.",
+        "v1,K5oZfzN95Z9UVu1EsfQ=",
+    ),
+}
 _SCHEMA_PLACE = "#/components/schemas/{name}"
 
 _HEADERS = {
@@ -78,7 +102,8 @@ _HEADERS = {
 
 def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
     """Return the document."""
-    wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *(route.answers for route in routes)}
+    events = {data for data, _ in EVENT_DATA.values()}
+    wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *events, *(route.answers for route in routes)}
     # A set has no order; the document must not change between processes.
     types = sorted(wire, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
@@ -86,20 +111,23 @@ def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, An
     # A link names the parameter of the operation that it leads to.
     first = {route.name: _build_parameter_key(route.parameters[0]) for route in routes if route.parameters}
     for route in routes:
-        paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _describe_operation(route, first)
-    return {
+        paths.setdefault(build_path_template(route.path), {})[route.method.lower()] = _describe_operation(route, first, plans)
+    document = {
         "openapi": "3.1.0",
         "info": {"title": "Music metadata service", "version": API_VERSION, "description": _build_introduction(plans)},
         "servers": [{"url": "/"}],
         "security": [{"apiKey": []}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
+        "tags": [{"name": tag, "description": _TAGS.get(tag, tag)} for tag in dict.fromkeys(route.tag for route in routes)],
         "paths": paths,
+        "webhooks": {event_type: _describe_event(event_type) for event_type in EVENT_DATA},
         "components": {
             "schemas": schemas,
             "securitySchemes": {"apiKey": {"type": "apiKey", "name": "x-api-key", "in": "header"}},
             "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in _HEADERS.items()},
         },
     }
+    add_examples(document)
+    return document
 
 
 def _build_introduction(plans: PlanTable) -> str:
@@ -114,7 +142,38 @@ def _build_introduction(plans: PlanTable) -> str:
     )
 
 
-def _describe_operation(route: Route, first: Mapping[str, str]) -> dict[str, Any]:
+def _describe_event(event_type: str) -> dict[str, Any]:
+    """Describe a message that the account's webhooks receive."""
+    data, when = EVENT_DATA[event_type]
+    members = {
+        "type": {"type": "string", "const": event_type},
+        "timestamp": {"type": "string", "format": "date-time"},
+        "data": {"$ref": _SCHEMA_PLACE.format(name=data.__name__)},
+    }
+    schema = {"type": "object", "required": list(members), "properties": members}
+    headers = [
+        {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}, "example": example}
+        for name, (text, example) in _MESSAGE_HEADERS.items()
+    ]
+    return {
+        "post": {
+            "operationId": f"receive_{event_type.replace('.', '_')}",
+            "tags": ["Webhooks"],
+            "summary": when,
+            "description": f"{when} The receiver answers 2xx soon, and expects the same `webhook-id` twice.",
+            "security": [],
+            "parameters": headers,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+            "responses": {
+                "2XX": {"description": "The receiver has the event."},
+                "410": {"description": "The receiver wants no more events: the webhook is disabled."},
+                "default": {"description": "The event is sent again, ten times in all over three days."},
+            },
+        }
+    }
+
+
+def _describe_operation(route: Route, first: Mapping[str, str], plans: PlanTable) -> dict[str, Any]:
     operation: dict[str, Any] = {
         # Callers generate clients from these ids, so the names of handlers are part of the interface.
         "operationId": route.name,
@@ -127,6 +186,8 @@ def _describe_operation(route: Route, first: Mapping[str, str]) -> dict[str, Any
             *_describe_header_parameters(route),
         ],
         "responses": _describe_responses(route, first),
+        "x-credits": route.stated_price.describe(),
+        "x-plan": _describe_plans(route, plans),
     }
     if route.deprecation:
         operation["deprecated"] = True
@@ -136,8 +197,17 @@ def _describe_operation(route: Route, first: Mapping[str, str]) -> dict[str, Any
         operation["description"] += " The account needs a payment card on file."
     if route.body is not None:
         others = {other: {"schema": {"type": "string", "format": "binary"}} for other in route.other_bodies}
-        operation["requestBody"] = {"required": route.needs_body, "content": {"application/json": {"schema": route.body}, **others}}
+        operation["requestBody"] = {
+            "required": route.needs_body,
+            "content": {"application/json": {"schema": deepcopy(route.body)}, **others},
+        }
     return operation
+
+
+def _describe_plans(route: Route, plans: PlanTable) -> dict[str, Any]:
+    """Name the plans of the callers that may use the route, and the feature of a plan that it needs."""
+    names = [name for name in plans.names if name in plans.agreed or not route.feature or plans.plans[name].has_feature(route.feature)]
+    return {"plans": names, **({"feature": route.feature} if route.feature else {}), **({"needs_card": True} if route.needs_card else {})}
 
 
 def _describe_parameter(parameter: Parameter[Any], route: Route) -> dict[str, Any]:
@@ -196,6 +266,7 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
         content = {PROBLEM_TYPE: {"schema": {"$ref": _SCHEMA_PLACE.format(name=problem.__name__)}}}
         text = " ".join(f"`{code}`: {CODES[code].advice}" for code in of_status)
         responses[str(status)] = _describe_response(text, content, ["X-Request-Id", *(["Retry-After"] if status in _WAITS else [])])
+        responses[str(status)]["x-codes"] = of_status
     return responses
 
 

@@ -20,6 +20,7 @@ from litestar.types import Receive, Scope
 
 from catalog_api.address_check import add_address_problems
 from catalog_api.changelog import CHANGES, build_deprecation_headers
+from catalog_api.credit_prices import FREE, OF_LOOKUP, Price
 from catalog_api.entitlements import check_card, check_plan
 from catalog_api.idempotency import find_idempotency_problem
 from catalog_api.metering import Question
@@ -44,7 +45,8 @@ class Route:
     """The members of a declaration. `failures` are the codes of this route beyond those that other members imply.
 
     - `feature`: what the account's plan must include; `needs_card`: the account must have a payment card.
-    - `is_free`: costs no credits; `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
+    - `price`: what the description states, one credit an answer unless named; `is_free`: costs no credits.
+    - `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
     - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
       which reads as `{}`. `https_only` restricts the addresses in it.
     - `other_types`: media types of answers besides JSON; `is_file`: answers have one of them and are never JSON.
@@ -62,6 +64,7 @@ class Route:
     failures: tuple[str, ...] = ()
     feature: str | None = None
     needs_card: bool = False
+    price: Price | None = None
     is_free: bool = False
     is_about_catalog: bool = True
     names_build: bool = False
@@ -78,6 +81,11 @@ class Route:
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
+
+    @property
+    def stated_price(self) -> Price:
+        """The price that the description states."""
+        return self.price or (FREE if self.is_free else OF_LOOKUP)
 
     def add_route_headers(self, question: Question) -> Question:
         """Return the question with the headers of the route."""

@@ -15,7 +15,7 @@ from litestar.types import Receive, Scope
 
 from audio_recognition.chromaprint.compressed import ALGORITHM_2, decode
 from catalog_api.answers import Answer, encode_answer
-from catalog_api.credit_prices import IDENTIFICATION, price_timeline, price_upload
+from catalog_api.credit_prices import IDENTIFICATION, OF_IDENTIFICATION, price_timeline, price_upload
 from catalog_api.metering import BUILD_HEADER, PreparedWork, Question, ReservedQuestion
 from catalog_api.parameters import IDENTIFY_MODE, ParameterValues, raise_problems
 from catalog_api.problems import ParameterProblem, read_request_id
@@ -67,6 +67,7 @@ _BODY = {
     summary="Identify a recording",
     failures=("unsupported_audio", "undecodable_audio", "recognition_unavailable", "idempotency_key_reused"),
     feature="identify",
+    price=OF_IDENTIFICATION,
     is_about_catalog=False,
     names_build=True,
     body=_BODY,

@@ -23,7 +23,7 @@ from account_store.opaque_ids import generate_opaque_id
 from catalog_api.address_check import check_address
 from catalog_api.airplay.streamed_answer import StreamedAnswer
 from catalog_api.answers import NO_STORE, Answer, encode_answer
-from catalog_api.credit_prices import JOB, RESOLVED_ROW
+from catalog_api.credit_prices import JOB, OF_JOB, RESOLVED_ROW
 from catalog_api.id_places import decode_place, encode_place
 from catalog_api.jobs.job_folder import JobFolder
 from catalog_api.jobs.job_input import CSV, JOB_FORMATS, NDJSON, PARQUET
@@ -82,6 +82,7 @@ def find_input_type_problems(values: ParameterValues) -> list[ParameterProblem]:
     tag="Jobs",
     summary="Resolve up to a million rows",
     failures=("idempotency_key_reused", "job_limit", "jobs_unavailable"),
+    price=OF_JOB,
     is_about_catalog=False,
     body=_BODY,
     other_bodies=tuple(MEDIA_TYPES.values()),

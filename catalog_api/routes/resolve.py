@@ -8,7 +8,7 @@ from account_store.api_keys import Caller
 from account_store.ledger import Charge
 from catalog_api.answers import Answer
 from catalog_api.bulk_rows import RowResolver, build_body_schema, encode_results, encode_row, read_rows
-from catalog_api.credit_prices import RESOLVED_ROW
+from catalog_api.credit_prices import OF_ROWS, RESOLVED_ROW
 from catalog_api.metering import BUILD_HEADER, PrepaidQuestion, Question
 from catalog_api.parameters import ParameterValues
 from catalog_api.request_bodies import Members
@@ -29,6 +29,7 @@ _FAILURES = ("too_many_items", "idempotency_key_reused", "too_slow")
     body=build_body_schema(TRACK_ROWS.forms),
     is_about_catalog=False,
     names_build=True,
+    price=OF_ROWS,
     takes_idempotency_key=True,
 )
 def resolve(_values: ParameterValues, members: Members) -> Question:
@@ -49,6 +50,7 @@ def resolve(_values: ParameterValues, members: Members) -> Question:
     body=build_body_schema(ARTIST_ROWS.forms),
     is_about_catalog=False,
     names_build=True,
+    price=OF_ROWS,
     takes_idempotency_key=True,
 )
 def resolve_artists(_values: ParameterValues, members: Members) -> Question:
@@ -68,6 +70,7 @@ def resolve_artists(_values: ParameterValues, members: Members) -> Question:
     body=build_body_schema(RELEASE_ROWS.forms),
     is_about_catalog=False,
     names_build=True,
+    price=OF_ROWS,
     takes_idempotency_key=True,
 )
 def resolve_releases(_values: ParameterValues, members: Members) -> Question:

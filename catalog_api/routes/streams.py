@@ -32,7 +32,7 @@ from account_store.streams.segments import Segment, convert_time
 from catalog_api.address_check import check_address
 from catalog_api.airplay.track_names import describe_aired_tracks
 from catalog_api.answers import Answer, encode_answer
-from catalog_api.credit_prices import STREAM
+from catalog_api.credit_prices import OF_STREAM, STREAM
 from catalog_api.id_places import decode_place, encode_place
 from catalog_api.metering import FreeQuestion, PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, HISTORY_INCLUDE, LIMIT, SEGMENTS, STREAM_ID, URL_PATTERN, VISIBLE, ParameterValues
@@ -68,6 +68,7 @@ _LAST_AIRING = LARGEST_PLACE._replace(score=datetime.max.replace(tzinfo=UTC).tim
     summary="Monitor a stream",
     failures=("idempotency_key_reused", "stream_exists", "stream_limit"),
     needs_card=True,
+    price=OF_STREAM,
     is_free=True,
     is_about_catalog=False,
     body=_BODY,

@@ -9,7 +9,7 @@ from account_store.ledger import Charge
 from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from account_store.suggestions import Suggestion as StoredSuggestion
 from catalog_api.answers import Answer, encode_answer
-from catalog_api.credit_prices import SUGGESTION
+from catalog_api.credit_prices import OF_SUGGESTION, SUGGESTION
 from catalog_api.metering import PrepaidQuestion, Question, format_timestamp
 from catalog_api.parameters import CURSOR, LIMIT, TRACK_ID, URL_PATTERN, VISIBLE, ParameterValues
 from catalog_api.problems import ApiError
@@ -42,6 +42,7 @@ _CURSORS = CursorCodec()
     parameters=(TRACK_ID,),
     failures=("not_found", "idempotency_key_reused"),
     feature=_FEATURE,
+    price=OF_SUGGESTION,
     is_about_catalog=False,
     body=_BODY,
     takes_idempotency_key=True,
@@ -72,6 +73,7 @@ def suggest(values: ParameterValues, members: Members) -> Question:
     parameters=(TRACK_ID, LIMIT, CURSOR),
     failures=("not_found", "invalid_cursor"),
     feature=_FEATURE,
+    price=OF_SUGGESTION,
     is_about_catalog=False,
 )
 def suggestions_of_track(values: ParameterValues) -> Question:
@@ -87,6 +89,7 @@ def suggestions_of_track(values: ParameterValues) -> Question:
     parameters=(LIMIT, CURSOR),
     failures=("invalid_cursor",),
     feature=_FEATURE,
+    price=OF_SUGGESTION,
     is_about_catalog=False,
 )
 def suggestions(values: ParameterValues) -> Question:

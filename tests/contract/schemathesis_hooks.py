@@ -33,6 +33,12 @@ NOBODY = "http://127.0.0.2:9/hook"
 """An address that the servers under test may call, and where no server listens."""
 
 
+@schemathesis.serializer("application/x-ndjson", "application/vnd.apache.parquet")
+def serialize_rows(_context: object, value: object) -> bytes:
+    """Send the example of a file as its bytes."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
     """Correct a generated query so that it is valid."""
