@@ -158,6 +158,8 @@ def build_title_keys_frame(titles: pl.Series) -> pl.DataFrame:
     nothing = pl.repeat("", len(plain), dtype=pl.String, eager=True)
     # The order of the rows is restored below: plain titles first, then the others, then one gather by their places.
     found = pl.DataFrame({"core": plain, "stem": plain, "variant": nothing, "credits": nothing, "notes": nothing})
+    if len(plain) == len(shown):
+        return found
     others = _read_titles(shown.filter(~is_plain), folded.filter(~is_plain))
     return pl.concat([found, others]).select(pl.all().gather(pl.concat([is_plain.arg_true(), (~is_plain).arg_true()]).arg_sort()))
 

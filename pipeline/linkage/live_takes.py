@@ -74,6 +74,8 @@ def adopt_concerts(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
         atoms: atom_id, variant and any further columns.
         edges: rows of `edge` of kind `weak`, the only one that joins them.
     """
+    if edges.is_empty():
+        return atoms
     variants = atoms.select("atom_id", "variant")
     ends = edges.select("atom_id_a", "atom_id_b", "score")
     for side in ("a", "b"):

@@ -174,6 +174,8 @@ def _split_at_dash(rows: pl.DataFrame) -> pl.DataFrame:
 def _find_halves(rows: pl.DataFrame) -> pl.Series:
     """Return both halves of the titles that say the same in two scripts, and null for the others: a version is no half."""
     halves = split_scripts(rows["shown"])
+    if halves.is_empty():
+        return pl.repeat(None, rows.height, dtype=pl.List(pl.String), eager=True)
     keys = [_build_title_keys(halves[name])["title_key"] for name in halves.columns]
     halves = halves.filter(keys[0] == keys[1] + keys[2]).select(shown="text", halves=pl.concat_list("one", "other"))
     return rows.select("shown").join(halves, on="shown", how="left", maintain_order="left")["halves"]

@@ -75,6 +75,8 @@ def find_mate_pairs(listed: pl.DataFrame, read_codes: Callable[[pl.Series], pl.D
     rows = listed.unique().join(components, on="atom_id")
     # Few releases have two atoms of one component: only their rows are worth a join.
     rows = rows.filter(rows.select("cluster_id", "release").is_duplicated())
+    if rows.is_empty():
+        return rows.select(atom_id_a="atom_id", atom_id_b="atom_id")
     codes = read_codes(rows["atom_id"].unique()).explode("isrcs", empty_as_null=False).drop_nulls().unique()
     # One code on all atoms of a release parts none of them. Without this, a code on a whole release would give all pairs.
     held = rows.join(codes, on=["atom_id", "release"]).group_by("cluster_id", "release", "isrcs").len("holders")

@@ -80,6 +80,8 @@ def find_sound_edges(
         settle: returns the candidates (a, b, score, evidence) that neither codes nor releases contradict, as rows of `edge`.
     """
     pairs = find_sound_pairs(pieces)
+    if pairs.is_empty():
+        return TABLES["edge"].build_empty()
     compared = add_compared_columns(pairs, read_atoms(pl.concat([pairs["a"], pairs["b"]]).unique()))
     edges = settle(run_on_rows(compared, _judge_pairs, ("a", "b")))
     return TABLES["edge"].conform(edges.with_columns(kind=pl.lit("sound")))

@@ -120,6 +120,8 @@ def drop_contradicted(edges: pl.DataFrame, claims: pl.DataFrame, members: pl.Dat
         claims: `atom_isrc`, at least of the atoms involved.
         members: `atom_member`, at least of the atoms involved.
     """
+    if edges.is_empty():
+        return TABLES["edge"].build_empty()
     involved = pl.concat([edges.select(atom_id="a"), edges.select(atom_id="b")]).unique()
     claims, members = (rows.join(involved, on="atom_id", how="semi") for rows in (claims, members))
     coded = claims.select("atom_id").unique()
@@ -220,6 +222,8 @@ def _find_close_pairs(blocked: pl.DataFrame, titles: TitleNumbers | None = None)
 def find_untimed_pairs(blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with a missing duration, in blocks that hold an end of the name that may be misspelt."""
     untimed = blocked.filter(pl.col("duration_ms").is_null())
+    if untimed.is_empty():
+        return untimed.select(a="atom_id", b="atom_id")
     pairs = untimed.join(blocked.filter(pl.len().over("block") <= LARGEST_BLOCK), on="block", suffix="_b")
     return order_pairs(pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"))).unique()
 

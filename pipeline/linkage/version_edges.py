@@ -80,6 +80,8 @@ def adopt_versions(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
         atoms: atom_id, variant and any further columns.
         edges: rows of `edge` of kind `version`.
     """
+    if edges.is_empty():
+        return atoms
     variants = atoms.select("atom_id", "variant")
     ends = edges.select("atom_id_a", "atom_id_b").unique()
     found = []
