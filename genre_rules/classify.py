@@ -178,7 +178,7 @@ class Classifier:
     ) -> Classification | None:
         """Classify the sides of a string that rules know whole, if it is two names all the same."""
         pair = self._classify_pair(platform, string, parent) if SLASH.search(string) and self._is_fusion(exact, platform) else None
-        # Where people write freely, `cumbia y vallenato` is two names, whatever heading of a shop reads so.
+        # In free text `cumbia y vallenato` is two names, even if a shop has such a heading.
         if pair or not is_free or any(rule.is_name or len(rule.emit) > 1 for rule in exact):
             return pair
         names = split_at_joints(self.book.spellings.normalise(string).split(), partial(self._is_name, platform))
@@ -416,7 +416,7 @@ class Classifier:
             first = [match for match in allowed if match.start == 0 and match not in heads and match.rule.place != "last"]
             last, heads, fitting = ([], [], first) if first else (last, heads, fitting)
         if not heads and any(match.end == len(words) for match in everyday):
-            return []  # What ends in an everyday word is a name: `electro world`.
+            return []  # A text that ends in an everyday word is a name: `electro world`.
         start = min((match.start for match in heads), default=0)
         fitting = [match for match in heads if match.start == start] or fitting
         # A name below the head says more than the head: `lovers rock reggae`.
@@ -461,7 +461,7 @@ class Classifier:
             return False
         if platform in self.book.curated:
             return True
-        # Where people write freely, only one word, before a head that nothing else has: `wollongong black metal`.
+        # In free text only one word counts, before a head that nothing else has: `wollongong black metal`.
         head = " ".join(words[match.start : match.end])
         is_distinct = head in (self.book.own_names if " " in head else self.book.distinct)
         is_error = is_distinct and self.book.typo_corrector.correct(words[0]) != words[0]

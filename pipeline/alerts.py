@@ -51,7 +51,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class Receivers:
-    """Where alerts go. `mail_server` is a URL with scheme `smtp` or `smtps`."""
+    """The receivers of alerts. `mail_server` is a URL with scheme `smtp` or `smtps`."""
 
     webhook: str | None = None
     mail: Sequence[str] = ()

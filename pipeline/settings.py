@@ -90,7 +90,7 @@ class Settings:
     lowest_golden_recall: Share = 0.77
     """The same for recall."""
     largest_fall: Share = 0.002
-    """How far precision or recall may fall below the live snapshot's; 1 switches the comparison off."""
+    """The largest fall of precision or recall below the live snapshot's; 1 switches the comparison off."""
     largest_jump: Factor = 1.5
     """Factor by which signs of mixed recordings and contested codes may grow against the live snapshot, its size taken into account."""
     largest_twice: Share = 0.0

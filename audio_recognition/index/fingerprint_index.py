@@ -98,7 +98,7 @@ class PostingLists:
             shortest_first = np.argsort(lengths, kind="stable")
             lengths[shortest_first[np.cumsum(lengths[shortest_first]) > most]] = 0
         probes = np.repeat(np.arange(len(codes)), lengths)
-        # Where each posting stands: the start of its probe's bucket, and its number in the bucket.
+        # The place of a posting is the start of its probe's bucket, and its number in the bucket.
         at = np.arange(len(probes)) + (starts - np.cumsum(lengths) + lengths)[probes]
         words = self._words[at]
         tags = addresses & np.uint32((1 << tag_bits) - 1)

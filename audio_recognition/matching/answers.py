@@ -43,9 +43,9 @@ class Match:
     overlap_items: int
     """Items of the query inside the recording's fingerprint."""
     speed: float = 1.0
-    """How much faster than the recording the query is."""
+    """Speed of the query as a share of the recording's."""
     pitch: float = 1.0
-    """How much higher than the recording the query is."""
+    """Pitch of the query as a share of the recording's."""
     method: Method = Method.FINGERPRINT
 
     @property

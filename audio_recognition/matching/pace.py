@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Pace(NamedTuple):
-    """How much faster and higher than its recording a query sounds: 1.02 is 2 % more."""
+    """Speed and pitch of a query as shares of its recording's: 1.02 is 2 % more."""
 
     speed: float = 1.0
     pitch: float = 1.0

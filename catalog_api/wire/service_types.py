@@ -78,7 +78,7 @@ class Readiness(msgspec.Struct):
     current: str | None
     """The snapshot that `current` names."""
     behind_seconds: float
-    """How long the two have differed."""
+    """Seconds since the two first differed."""
     is_stale: bool
     """Whether they have differed for longer than the operator allows, or the worker stopped checking."""
     is_refused: bool

@@ -1,4 +1,4 @@
-"""How names of other scripts sound in Latin letters: further evidence beside the key of a name, and never a shown name.
+"""The sound of names of other scripts in Latin letters: further evidence beside the key of a name, and never a shown name.
 
 `romanise` writes a folded text in Latin letters, a character at a time by the tables of anyascii; combinations of kana follow Hepburn.
 `compare_sounds` measures how alike two folded texts sound. Platforms follow no standard (`Yulia`, `Julija`; `Tokyo`, `Toukyou`), so letters

@@ -32,7 +32,7 @@ from catalog_store.name_keys.variants import join_tags
 
 # Folding turns control characters into spaces, so a marker is never part of a title.
 _MARKER = "\x1f"
-# How a segment begins: an opening bracket, a closing one, a dash after a space, a credit. The character after the marker shows which one.
+# Signs that begin a segment: an opening bracket, a closing one, a dash after a space, a credit. The character after the marker is the sign.
 # Python and Rust read the patterns alike.
 _SET_OFF = (
     (f"[{OPENING}]+", "\x1f("),

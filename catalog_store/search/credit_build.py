@@ -68,7 +68,7 @@ class Numbers:
         self._numbers = np.empty(len(places), dtype=np.uint32)
         self._numbers[order] = np.arange(len(places), dtype=np.uint32)
         self.first_places = places[order]
-        """Where each value appeared first, by number."""
+        """The first place of each value, by number."""
 
     def look(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the number of each value; all of them are known."""

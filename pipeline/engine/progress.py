@@ -19,7 +19,7 @@ INTERVAL_SECONDS = 30.0
 
 
 class StepProgress:
-    """How far one step is."""
+    """The progress of one step."""
 
     def __init__(
         self, name: str, *, expected_seconds: float | None, later_seconds: float | None, clock: Callable[[], float] = time.monotonic

@@ -45,7 +45,7 @@ class Usage:
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    """Of this process, its pool workers, and the commands that either has waited for."""
+    """CPU seconds of this process, its pool workers, and the commands that either has waited for."""
     worker_cpu_seconds: float = 0.0
     """The part of pool workers."""
     peak_bytes: int = 0

@@ -283,7 +283,7 @@ def _share_latin_part(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     """Return whether a title in two scripts has its Latin part in the other: `강남스타일 (Gangnam Style)`, `Gangnam Style (강남스타일)`."""
     latin, others = (text.str.replace_all("[^a-z0-9]", "") for text in (one, other))
     mixed = [text.str.len_bytes() > text.str.len_chars() for text in (one, other)]
-    # Where both have another part, that part must be the same, in whatever order.
+    # If both have another part, that part must be the same, in any order.
     is_sure = (mixed[0] ^ mixed[1]) | (mixed[0] & _is_turned(one, other))
     return is_sure & (_is_contained(latin, others, LATIN_PART_CHARACTERS) | _is_contained(others, latin, LATIN_PART_CHARACTERS))
 

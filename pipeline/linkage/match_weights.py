@@ -35,7 +35,7 @@ TEXT_SHARE = 2 / 3
 EDIT_BITS, SHORT_EDIT_BITS = 5.0, 6.0
 """Bits that each typing error takes from a name, and more from one below SHORT_NAME characters, because more names are as near."""
 SLIP_BITS = 2.0
-"""How rare a typing error is where two records are one recording."""
+"""Rarity, in bits, of a typing error between two records of one recording."""
 SHORT_NAME = 10
 LETTERS_PER_EDIT = 4
 MOST_SLIPS, REPLACED_SHARE = 2, 0.6

@@ -1,4 +1,4 @@
-"""Which key seals secrets; in which months a stream was heard.
+"""Store the key that seals secrets, and the months in which a stream was heard.
 
 The months before this revision are not known. A stream that was ever heard counts as heard in all of them, as it was billed.
 """

@@ -35,7 +35,7 @@ _OTHER_VALIDATORS = ("Content-MD5", "Digest", "md5Hash", "md5", "sha", "generati
 """Names of the validators of fsspec's file systems: HTTP, S3, GCS, Azure, SFTP, FTP, WebDAV, Git. They change with the content."""
 
 LARGEST_LEAD = timedelta(days=3653)
-"""How far ahead of this machine's clock a dump may be dated: ten years, because the clock may be wrong by some years itself."""
+"""The latest date of a dump, as a distance from this machine's clock: ten years, because the clock may be wrong by some years itself."""
 MOST_FOLDERS = 10_000
 """Most folders below an address. A server that links in circles has no end of them."""
 
