@@ -87,7 +87,8 @@ class Table:
     def polars_schema(self) -> pl.Schema:
         """The Polars schema, field order as declared."""
         # Polars maps the Arrow types itself, so nested types need no table of their own here.
-        frame = pl.from_arrow(pa.schema([pa.field(c.name, c.type) for c in self.columns]).empty_table())
+        # Not through `empty_table`, which imports pandas: a fifth of a second in each process.
+        frame = pl.from_arrow(pa.Table.from_batches([], pa.schema([pa.field(c.name, c.type) for c in self.columns])))
         if not isinstance(frame, pl.DataFrame):  # pragma: no cover - from_arrow of a table is a frame
             raise TypeError(self.name)
         return frame.schema

@@ -43,13 +43,24 @@ def parse_duration_ms(value: pl.Expr, number: Unit | None = None) -> pl.Expr:
     `number`: the unit of bare numbers as the platform documents it; None: it documents none, and the size decides.
     """
     text = value.str.strip_chars(" \t\r\n[]")  # one platform puts its values in square brackets
-    found = pl.coalesce(
-        _parse_number_ms(text, number),
-        _sum_units(text, _CLOCK_SHAPE, _CLOCK_UNITS_MS),
-        _sum_units(text.str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS),
-        _sum_units(text, _WORDS_SHAPE, _WORDS_UNITS_MS),
-    )
+    found = pl.coalesce(_parse_number_ms(text, number), text.map_batches(_read_notations, return_dtype=pl.Int64))
     return pl.when(found.is_between(1, LONGEST_MS)).then(found)
+
+
+def _read_notations(texts: pl.Series) -> pl.Series:
+    """Return milliseconds of durations that are not bare numbers."""
+    # Each notation once: songs share a few thousand durations, and the patterns took half of the time of mapping a record.
+    seen = texts.filter(~texts.str.contains(_NUMBER_SHAPE)).unique().to_frame("text")
+    text = pl.col("text")
+    known = seen.select(
+        text,
+        found=pl.coalesce(
+            _sum_units(text, _CLOCK_SHAPE, _CLOCK_UNITS_MS),
+            _sum_units(text.str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS),
+            _sum_units(text, _WORDS_SHAPE, _WORDS_UNITS_MS),
+        ),
+    )
+    return texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["found"]
 
 
 def _parse_number_ms(text: pl.Expr, unit: Unit | None) -> pl.Expr:

@@ -21,6 +21,8 @@ from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
 BLOCK_BYTES = 16 << 20
 """Bytes per block. 8 to 32 MB parse equally fast (measured on 233 MB); memory is about ten times a block."""
 LONGEST_LINE_BYTES = 64 << 20
@@ -88,9 +90,9 @@ def _check(content: bytes, cells: int, first_line: int) -> RowBlock:
     return _take_out_faults(content, text, cells, first_line)
 
 
-def _is_utf8(content: bytes) -> bool:
-    """Return whether `content` is UTF-8. Arrow checks it without a copy: 10 times as fast as decoding to a string."""
-    offsets = pa.py_buffer(np.array([0, len(content)], np.int64).tobytes())
+def _is_utf8(content: bytes, start: int = 0, end: int | None = None) -> bool:
+    """Return whether a part of `content` is UTF-8. Arrow checks it without a copy: 10 times as fast as decoding to a string."""
+    offsets = pa.py_buffer(np.array([start, len(content) if end is None else end], np.int64).tobytes())
     try:
         pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(content)]).cast(pa.large_string())
     except pa.ArrowInvalid:
@@ -98,27 +100,38 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _take_out_faults(content: bytes, text: np.ndarray[tuple[int], np.dtype[np.uint8]], cells: int, first_line: int) -> RowBlock:
-    ends = np.flatnonzero(text == _LINE_END)
+def _find_no_text(content: bytes, bounds: NDArray[np.int64], first: int, end: int) -> Iterator[int]:
+    """Yield which of the lines `first` to `end` are not UTF-8, by halves. Line n is between `bounds` n and n + 1."""
+    if _is_utf8(content, int(bounds[first]), int(bounds[end])):
+        return
+    if end - first == 1:
+        yield first
+        return
+    middle = (first + end) // 2
+    yield from _find_no_text(content, bounds, first, middle)
+    yield from _find_no_text(content, bounds, middle, end)
+
+
+def _take_out_faults(content: bytes, text: NDArray[np.uint8], cells: int, first_line: int) -> RowBlock:
+    # In columns: one faulty line among 16 MB is the ordinary case, and a loop over all lines took twice as long as parsing them.
+    bounds = np.append(0, np.flatnonzero(text == _LINE_END) + 1)
     # Tabs before each line end; their differences are the tabs of each line.
-    tabs = np.searchsorted(np.flatnonzero(text == _TAB), ends)
-    tab_counts = np.diff(tabs, prepend=0)
+    tab_counts = np.diff(np.searchsorted(np.flatnonzero(text == _TAB), bounds))
+    is_miscounted = tab_counts != cells - 1
+    no_text = list(_find_no_text(content, bounds, 0, len(tab_counts)))
+    is_faulty = is_miscounted.copy()
+    is_faulty[no_text] = True
     good: list[bytes] = []
-    lines: list[int] = []
     faults: list[tuple[int, str, str]] = []
     start = 0
-    for number, (end, tab_count) in enumerate(zip(ends.tolist(), tab_counts.tolist(), strict=True), first_line):
-        line = content[start : end + 1]
-        start = end + 1
-        if tab_count != cells - 1:
-            faults.append((number, Reason.WRONG_COLUMN_COUNT.value, _cut_excerpt(line)))
-        # `isascii` first: most lines are ASCII, and it needs no Arrow array.
-        elif not line.isascii() and not _is_utf8(line):
-            faults.append((number, Reason.INVALID_UTF8.value, _cut_excerpt(line)))
-        else:
-            good.append(line)
-            lines.append(number)
-    return RowBlock(b"".join(good), pl.Series("line", lines, dtype=pl.Int64), pl.DataFrame(faults, schema=FAULT_SCHEMA, orient="row"))
+    for index in np.flatnonzero(is_faulty).tolist():
+        reason = Reason.WRONG_COLUMN_COUNT if is_miscounted[index] else Reason.INVALID_UTF8
+        good.append(content[start : bounds[index]])
+        start = int(bounds[index + 1])
+        faults.append((first_line + index, reason.value, _cut_excerpt(content[bounds[index] : start])))
+    good.append(content[start:])
+    numbers = first_line + np.flatnonzero(~is_faulty)
+    return RowBlock(b"".join(good), pl.Series("line", numbers, dtype=pl.Int64), pl.DataFrame(faults, schema=FAULT_SCHEMA, orient="row"))
 
 
 def _cut_excerpt(line: bytes) -> str:

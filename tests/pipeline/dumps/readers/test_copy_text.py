@@ -122,3 +122,14 @@ def test_last_line_over_the_bound_without_an_end_was_cut_off(monkeypatch: pytest
 def test_a_heading_line_is_skipped_but_counted() -> None:
     blocks = list(read_rows(io.BytesIO(b"#id\tname\n1\ta\n2\tb\r\n"), 2, "table", has_heading=True))
     assert [line for block in blocks for line in block.lines] == [2, 3]
+
+
+def test_single_faulty_lines_among_many_leave_the_others_with_their_numbers() -> None:
+    lines = [f"{number}\té".encode() for number in range(1, 2001)]
+    lines[6], lines[700], lines[1999] = b"7\t\xff", b"701", b"2000\t\xc3"
+    (block,) = read_rows(io.BytesIO(b"\n".join(lines) + b"\n"), 2, "table")
+    assert block.faults["line"].to_list() == [7, 701, 2000]
+    assert block.faults["reason"].to_list() == ["invalid_utf8", "wrong_column_count", "invalid_utf8"]
+    good = [line for number, line in enumerate(lines, 1) if number not in {7, 701, 2000}]
+    assert block.content.splitlines() == good
+    assert block.lines.to_list() == [number for number in range(1, 2001) if number not in {7, 701, 2000}]
