@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from account_store.account import Account
 from account_store.api_keys import ApiKeys
+from account_store.audit import AuditLog, record
 from account_store.clock import read_utc_time
 from account_store.database import get_new_id, migrate, open_engine, parse_url
 from account_store.errors import InvalidValueError, TakenError, UnknownError
@@ -63,6 +64,7 @@ class Accounts:
         self.outbound = outbound
         self.keys = ApiKeys(self.engine, self._read_plan, clock)
         self.ledger = Ledger(url, self.engine, clock)
+        self.audit = AuditLog(self.engine)
         self.replays = StoredAnswers(self.engine, clock)
         self.jobs = Jobs(self.engine, clock)
         self.streams = Streams(self.engine, clock)
@@ -140,15 +142,17 @@ class Accounts:
 
     def change_plan(self, account_id: int, plan: str, *, terms: Terms | None = None, is_yearly: bool = False) -> Account:
         """Change the plan at once. Credits used this month stay used. Other processes see the change within KEY_CACHE_SECONDS."""
-        return self._change(account_id, is_yearly=is_yearly, **self._build_plan_columns(plan, terms))
+        return self._change(account_id, "account.plan_changed", plan, is_yearly=is_yearly, **self._build_plan_columns(plan, terms))
 
     def set_card(self, account_id: int, *, has_card: bool) -> Account:
         """Set whether a payment card is on file: streams need one."""
-        return self._change(account_id, has_card=has_card)
+        return self._change(account_id, "account.card_changed", "on" if has_card else "off", has_card=has_card)
 
-    def _change(self, account_id: int, **values: object) -> Account:
+    def _change(self, account_id: int, action: str, detail: str, **values: object) -> Account:
         with self.engine.begin() as connection:
-            connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
+            changed = connection.execute(account.update().where(account.c.account_id == account_id).values(**values))
+            if changed.rowcount:
+                record(connection, account_id, action, f"account {account_id}", at=self.clock(), detail=detail)
         # Cached callers carry the plan and the card. Other processes see the change when their entries expire.
         self.keys.forget()
         return self.get(account_id)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from dataclasses import dataclass
@@ -22,8 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
+from account_store.audit import record
+from account_store.clock import format_rfc3339
 from account_store.database import connect_for_reads, get_new_id
 from account_store.errors import InvalidValueError, StateError, TakenError, UnknownError
+from account_store.key_rights import ALL_SCOPES, UNRESTRICTED, KeyRights, Network
 from account_store.schema import account, api_key
 
 if TYPE_CHECKING:
@@ -60,6 +64,10 @@ class Caller:
     key_id: int
     plan: Plan
     has_card: bool
+    scopes: frozenset[str] = ALL_SCOPES
+    networks: tuple[Network, ...] = ()
+    """Addresses that may use the key; none: all."""
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,11 @@ class KeySummary:
     created_at: datetime
     last_used_at: datetime | None
     revoked_at: datetime | None
+    rights: KeyRights
+
+    def is_live(self, now: datetime) -> bool:
+        """Return whether requests may use it."""
+        return all(end is None or end > now for end in (self.revoked_at, self.rights.expires_at))
 
 
 class ApiKeys:
@@ -97,7 +110,7 @@ class ApiKeys:
         self._unknown: dict[bytes, float] = {}
         self._pending: dict[bytes, asyncio.Future[Caller | None]] = {}
 
-    def create(self, account_id: int, key: str | None = None, label: str = "") -> NewKey:
+    def create(self, account_id: int, key: str | None = None, label: str = "", rights: KeyRights = UNRESTRICTED) -> NewKey:
         """Create a key of the account. `key` serves demos and tests that need a known one. TakenError: it is in use."""
         key = key or KEY_LABEL + secrets.token_urlsafe(KEY_BYTES)
         if not PREFIX_CHARACTERS < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
@@ -105,9 +118,13 @@ class ApiKeys:
                 f"a key has {PREFIX_CHARACTERS + 1} to {LONGEST_KEY} printable ASCII characters without spaces, got {len(key)} characters"
             )
         row = {"account_id": account_id, "key_hash": _digest(key).hex(), "prefix": key[:PREFIX_CHARACTERS], "label": label}
+        now = self._clock()
+        if rights.expires_at is not None and rights.expires_at <= now:
+            raise InvalidValueError(f"a key must expire later than now, got {format_rfc3339(rights.expires_at)}")
         try:
             with self._engine.begin() as connection:
-                inserted = connection.execute(api_key.insert().values(**row, created_at=self._clock()))
+                inserted = connection.execute(api_key.insert().values(**row, **_build_rights_columns(rights), created_at=now))
+                record(connection, account_id, "key.created", f"key {get_new_id(inserted)}", at=now, detail=label)
         except IntegrityError as error:
             # SQLAlchemy has one class for both violations; the messages of both drivers name the kind.
             if "FOREIGN KEY" in str(error.orig).upper():
@@ -118,31 +135,37 @@ class ApiKeys:
         return NewKey(get_new_id(inserted), key)
 
     def rotate(self, key_id: int, overlap: timedelta = timedelta(0), account_id: int | None = None) -> NewKey:
-        """Create a key in place of a live one, which stays valid for `overlap` so that clients can move. Errors: see `revoke`."""
+        """Create a key in place of a live one, with its rights; the old one stays valid for `overlap`. Errors: see `revoke`."""
         with self._engine.connect() as connection:
             old = connection.execute(select(api_key).where(api_key.c.key_id == key_id)).one_or_none()
         self.revoke(key_id, account_id, at=self._clock() + overlap)
         assert old is not None  # noqa: S101 -- revoke has refused an unknown one
-        return self.create(old.account_id, label=old.label)
+        return self.create(old.account_id, label=old.label, rights=_read_rights(old))
 
     def revoke(self, key_id: int, account_id: int | None = None, at: datetime | None = None) -> None:
-        """Revoke a key now, or `at`. UnknownError: no such key (of that account, when given). StateError: it is revoked already."""
+        """Revoke a key now, or `at`. UnknownError: no such key (of that account, when given). StateError: it ended already."""
         now = self._clock()
         with self._engine.begin() as connection:
             row = connection.execute(select(api_key).where(api_key.c.key_id == key_id)).one_or_none()
             if row is None or account_id not in (None, row.account_id):
                 raise UnknownError(f"there is no key {key_id}")
             if row.revoked_at is not None and row.revoked_at <= now:
-                raise StateError(f"key {key_id} was revoked at {row.revoked_at:%Y-%m-%dT%H:%M:%SZ}")
+                raise StateError(f"key {key_id} was revoked at {format_rfc3339(row.revoked_at)}")
+            if row.expires_at is not None and row.expires_at <= now:
+                raise StateError(f"key {key_id} expired at {format_rfc3339(row.expires_at)}")
             connection.execute(api_key.update().where(api_key.c.key_id == key_id).values(revoked_at=at or now))
+            ends = f"ends at {format_rfc3339(at)}" if at is not None and at > now else ""
+            record(connection, row.account_id, "key.revoked", f"key {key_id}", at=now, detail=ends)
         self.forget()
 
     def list_summaries(self, account_id: int) -> list[KeySummary]:
         """Return the account's keys, oldest first."""
-        columns = [api_key.c[name] for name in ("key_id", "label", "prefix", "created_at", "last_used_at", "revoked_at")]
+        query = select(api_key).where(api_key.c.account_id == account_id).order_by(api_key.c.key_id)
         with self._engine.connect() as connection:
-            rows = connection.execute(select(*columns).where(api_key.c.account_id == account_id).order_by(api_key.c.key_id))
-            return [KeySummary(*row) for row in rows]
+            return [
+                KeySummary(row.key_id, row.label, row.prefix, row.created_at, row.last_used_at, row.revoked_at, _read_rights(row))
+                for row in connection.execute(query)
+            ]
 
     def forget(self) -> None:
         """Clear the cache, so that a change by this process is seen here at once."""
@@ -150,7 +173,7 @@ class ApiKeys:
         self._unknown.clear()
 
     def find_caller(self, key: str) -> Caller | None:
-        """Return the owner of a key; None when it is unknown or revoked. Blocks on the database when the key is not cached."""
+        """Return the owner of a key; None when it is unknown or has ended. Blocks on the database when the key is not cached."""
         digest = _digest(key) if len(key) <= LONGEST_KEY else None
         if digest is None:
             return None
@@ -215,24 +238,39 @@ class ApiKeys:
             row = connection.execute(_CALLER.where(api_key.c.key_hash == digest.hex())).one_or_none()
         # Constant time, although the database has compared the hash already.
         is_equal = row is not None and hmac.compare_digest(row.key_hash, digest.hex())
-        if row is None or not is_equal or (row.revoked_at is not None and row.revoked_at <= now):
+        ends = [] if row is None else [end for end in (row.revoked_at, row.expires_at) if end is not None]
+        if row is None or not is_equal or any(end <= now for end in ends):
             self._known.pop(digest, None)
             _cache(self._unknown, CACHED_UNKNOWN, digest, stale)
             return None
         if row.last_used_at is None or now - row.last_used_at >= USE_RESOLUTION:
             with self._engine.begin() as connection:
                 connection.execute(api_key.update().where(api_key.c.key_id == row.key_id).values(last_used_at=now))
-        # A rotated key ends at a known moment: its entry must not outlive it.
-        if row.revoked_at is not None:
-            stale = min(stale, self._seconds() + (row.revoked_at - now).total_seconds())
-        caller = Caller(row.account_id, row.key_id, self._read_plan(row), row.has_card)
+        # A key that expires or was rotated ends at a known moment: its entry must not outlive it.
+        if ends:
+            stale = min(stale, self._seconds() + (min(ends) - now).total_seconds())
+        rights = _read_rights(row)
+        networks = tuple(ipaddress.ip_network(text) for text in rights.networks)
+        caller = Caller(row.account_id, row.key_id, self._read_plan(row), row.has_card, rights.scopes, networks, rights.is_test)
         _cache(self._known, CACHED_KEYS, digest, (stale, caller))
         return caller
 
 
+_RIGHTS = ("scopes", "expires_at", "networks", "is_test")
 _CALLER = select(
-    api_key.c.key_id, api_key.c.key_hash, api_key.c.last_used_at, api_key.c.revoked_at, *[c for c in account.c if c.name != "created_at"]
+    *[api_key.c[name] for name in ("key_id", "key_hash", "last_used_at", "revoked_at", *_RIGHTS)],
+    *[c for c in account.c if c.name != "created_at"],
 ).join_from(api_key, account)
+
+
+def _build_rights_columns(rights: KeyRights) -> dict[str, object]:
+    scopes = None if rights.scopes == ALL_SCOPES else " ".join(sorted(rights.scopes))
+    return {"scopes": scopes, "expires_at": rights.expires_at, "networks": " ".join(rights.networks), "is_test": rights.is_test}
+
+
+def _read_rights(row: Row[Any]) -> KeyRights:
+    scopes = ALL_SCOPES if row.scopes is None else frozenset(row.scopes.split())
+    return KeyRights(scopes, row.expires_at, tuple(row.networks.split()), row.is_test)
 
 
 def _cache(memory: dict[bytes, V], most: int, digest: bytes, value: V) -> None:

@@ -10,14 +10,16 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from account_store.database import NEWEST
 from account_store.errors import InvalidValueError
+from account_store.key_rights import ALL_SCOPES, SCOPES, build_rights
 from account_store.plans import Terms
+from account_store.records import to_record
 from account_store.suggestions import APPROVED, PENDING, REJECTED, STATUSES
 
 if TYPE_CHECKING:
@@ -65,12 +67,25 @@ def _set_card(accounts: Accounts, options: Options) -> Iterable[Account]:
 
 
 def _create_key(accounts: Accounts, options: Options) -> Iterable[object]:
-    created = accounts.keys.create(accounts.find_by_name(options.name).account_id, options.key, options.label)
+    rights = build_rights(options.scope or (), options.allow or (), _compute_expiry(accounts, options), is_test=options.test)
+    created = accounts.keys.create(accounts.find_by_name(options.name).account_id, options.key, options.label, rights)
     return [{"key_id": created.key_id, "key": created.key, "note": _ONCE}]
 
 
 def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
-    return accounts.keys.list_summaries(accounts.find_by_name(options.name).account_id)
+    for one in accounts.keys.list_summaries(accounts.find_by_name(options.name).account_id):
+        record = to_record(one)
+        rights = to_record(record.pop("rights"))
+        # Short lists fit a table; no list means no restriction.
+        yield record | rights | {"scopes": [] if one.rights.scopes == ALL_SCOPES else rights["scopes"]}
+
+
+def _compute_expiry(accounts: Accounts, options: Options) -> datetime | None:
+    return None if options.days is None else accounts.clock() + timedelta(days=options.days)
+
+
+def _show_audit(accounts: Accounts, options: Options) -> Iterable[object]:
+    return accounts.audit.read_page(accounts.find_by_name(options.name).account_id, limit=options.limit, before=options.before)
 
 
 def _rotate_key(accounts: Accounts, options: Options) -> Iterable[object]:
@@ -205,6 +220,10 @@ COMMANDS = {
         | {
             "--label": {"default": "", "help": "name by which its owner recognises the key"},
             "--key": {"help": "use this key instead of a random one (demos and tests only)"},
+            "--scope": {"action": "append", "choices": SCOPES, "help": "what it may do; repeat for several (default: everything)"},
+            "--days": {"type": float, "metavar": "N", "help": "days until it expires (default: never)"},
+            "--allow": {"action": "append", "metavar": "CIDR", "help": "address or network that may use it; repeat (default: all)"},
+            "--test": {"action": "store_true", "help": "a test key: a small fixed catalog, no credits"},
         },
     ),
     "list-keys": Command("Show the keys of an account (only their first characters).", _list_keys, _NAME),
@@ -222,6 +241,15 @@ COMMANDS = {
         },
     ),
     "revoke-key": Command("Revoke a key; it is charged for nothing from now on.", _revoke_key, _KEY_ID),
+    "audit": Command(
+        "Show who changed keys, webhooks, streams, members and the plan of an account, newest first.",
+        _show_audit,
+        _NAME
+        | {
+            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "maximum number of entries (default %(default)s)"},
+            "--before": {"type": int, "metavar": "ID", "help": "only entries with a smaller id"},
+        },
+    ),
     "usage": Command(
         "Show the credits that an account used in a month.",
         _show_usage,

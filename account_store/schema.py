@@ -15,6 +15,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -78,6 +79,12 @@ api_key = Table(
     Column("last_used_at", UtcDateTime),
     Column("revoked_at", UtcDateTime),
     Column("label", String(100), nullable=False, server_default=""),
+    # Separated by blanks; null for all.
+    Column("scopes", String(200)),
+    Column("expires_at", UtcDateTime),
+    # Separated by blanks; empty for all addresses.
+    Column("networks", Text, nullable=False, server_default=""),
+    Column("is_test", Boolean, nullable=False, server_default=false()),
 )
 
 # The row of a month is what the ledger locks. Its primary key is what the ledger's upserts conflict on.
@@ -142,6 +149,19 @@ suggestion = Table(
     Column("decided_at", UtcDateTime),
     Column("decided_by", String(100)),
     Column("decision_note", Text),
+)
+
+audit_entry = Table(
+    "audit_entry",
+    metadata,
+    Column("entry_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    _build_account_id(),
+    Column("happened_at", UtcDateTime, nullable=False),
+    Column("actor", String(300), nullable=False),
+    Column("action", String(40), nullable=False),
+    Column("subject", String(300), nullable=False),
+    Column("detail", Text, nullable=False),
+    Index("audit_entry_account", "account_id", "entry_id"),
 )
 
 dashboard_user = Table(

@@ -19,6 +19,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
 
+from account_store.audit import acting_as, record
 from account_store.database import get_new_id
 from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.schema import account, dashboard_session, dashboard_user, sign_in_failure
@@ -104,7 +105,8 @@ class Users:
         if address:
             self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
-        return self._add(None, email, hashed)
+        with acting_as(f"user {email}"):
+            return self._add(None, email, hashed)
 
     def invite(self, account_id: int, email: str) -> tuple[User, str]:
         """Create another user of an account; return user and password, shown only here. UnknownError, InvalidValueError, TakenError."""
@@ -134,6 +136,7 @@ class Users:
                     account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
                 row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
                 inserted = connection.execute(dashboard_user.insert().values(row))
+                record(connection, account_id, "member.added", f"user {email}", at=now)
         except IntegrityError as error:
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
@@ -195,7 +198,11 @@ class Users:
         _require_password(password)
         hashed = self._hasher.hash(password)
         with self._engine.begin() as connection:
-            connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed))
+            changed = dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed)
+            connection.execute(changed)
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == user_id)).one_or_none()
+            if row is not None:
+                record(connection, row.account_id, "member.password_changed", f"user {row.email}", at=self._clock())
             connection.execute(delete(dashboard_session).where(dashboard_session.c.user_id == user_id))
 
     def _count_sign_up(self, subject: str) -> None:

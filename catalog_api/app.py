@@ -90,7 +90,7 @@ def build_app(
     fast_routes = FastRoutes(routes, ROUTES)
     # `fast_routes`, not `api`: the dashboard signs people in itself and names the key as which it calls /v1.
     context = build_context(service, fast_routes)
-    api = ApiKeyAuthentication(fast_routes, accounts.keys, ROUTES, unknown_keys)
+    api = ApiKeyAuthentication(fast_routes, accounts.keys, ROUTES, unknown_keys, settings.client_address_header)
     return RequestTracking(SiteRouter(api, build_dashboard(context)) if settings.dashboard else api, statistics)
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from account_store.audit import set_actor
 from account_store.errors import KeyRevokedError
 from account_store.stored_answers import StoredAnswer
 from catalog_api.answers import NO_STORE, REVALIDATE, Answer, compute_etag, find_current_tag
@@ -189,6 +190,7 @@ class PrepaidQuestion(Question):
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Charge the work, then do it."""
+        _name_actor(scope, caller)
         key, digest = _read_valid_idempotency_key(scope), _hash_request(scope, self._body)
         # Before the charge: a repeat is free, so it must not fail for lack of credits.
         stored = await _find_stored_answer(service, caller, key, digest)
@@ -283,11 +285,17 @@ class FreeQuestion(Question):
         self.route_headers = NO_HEADERS
         self._work = work
 
-    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:  # noqa: ARG002 - the common form
+    async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Do the work."""
+        _name_actor(scope, caller)
         answer = await self._work(service, caller)
         answer.headers.setdefault("cache-control", NO_STORE)
         return answer
+
+
+def _name_actor(scope: Any, caller: Caller) -> None:  # noqa: ANN401 - an HTTP scope
+    """Name the actor of changes for the audit log: the user of the dashboard, else the key."""
+    set_actor(scope["state"].get("actor") or f"key {caller.key_id}")
 
 
 async def check_credits(service: Service, caller: Caller, price: int) -> None:

@@ -21,7 +21,7 @@ from litestar.types import Receive, Scope
 from catalog_api.address_check import add_address_problems
 from catalog_api.changelog import CHANGES, build_deprecation_headers
 from catalog_api.credit_prices import FREE, OF_LOOKUP, Price
-from catalog_api.entitlements import check_card, check_plan
+from catalog_api.entitlements import check_card, check_plan, find_scope, refuse_scope
 from catalog_api.idempotency import find_idempotency_problem
 from catalog_api.metering import Question
 from catalog_api.parameters import Parameter, ParameterValues, raise_problems, read_parameters
@@ -81,6 +81,8 @@ class Route:
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
+    key_scope: str = ""
+    """The scope that a key needs."""
 
     @property
     def stated_price(self) -> Price:
@@ -100,7 +102,10 @@ class Route:
 
     def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
         """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
-        scope["state"]["route"] = self.path
+        state = scope["state"]
+        state["route"] = self.path
+        if self.key_scope not in state["caller"].scopes:
+            raise refuse_scope(self.key_scope)
         # Plan and card come before the parameters (contract A8): what is wrong with them does not concern a caller who may not
         # ask.
         if self.feature is not None:
@@ -256,7 +261,14 @@ def _build_route(
     name = handler.__name__
     deprecation = build_deprecation_headers(CHANGES, build_path_template(path))
     return Route(
-        method=method, path=path, answers=answers, name=name, description=handler.__doc__ or "", deprecation=deprecation, **declared
+        method=method,
+        path=path,
+        answers=answers,
+        name=name,
+        description=handler.__doc__ or "",
+        deprecation=deprecation,
+        key_scope=find_scope(path),
+        **declared,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from account_store.audit import record
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import generate_opaque_id
 from account_store.schema import account
@@ -137,7 +138,9 @@ class Streams:
             active = _lock_active(connection, account_id, row["url"])
             if most is not None and active >= most:
                 raise TooManyStreamsError(f"the account has {active} active streams and may have {most}; stop one first")
-            connection.execute(stream.insert().values({**row, **asdict(wanted), "created_at": self._clock()}))
+            now = self._clock()
+            connection.execute(stream.insert().values({**row, **asdict(wanted), "created_at": now}))
+            record(connection, account_id, "stream.created", f"stream {row['stream_id']}", at=now, detail=row["name"])
         return self.get(account_id, row["stream_id"])
 
     def change(
@@ -171,6 +174,8 @@ class Streams:
                 values["runtime_status"] = STARTING
             if values:
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
+                changed = ", ".join(sorted(set(values) - {"runtime_status"}))
+                record(connection, account_id, "stream.changed", f"stream {stream_id}", at=self._clock(), detail=changed)
             if moves and found.runtime_status != STARTING:
                 emit_status_changed(connection, stream_id, found.runtime_status, self._clock())
         return self.get(account_id, stream_id)
@@ -208,6 +213,7 @@ class Streams:
                 values = {"status": STOPPED, "stopped_at": now, "runtime_status": STOPPED, **fence}
                 connection.execute(stream.update().where(stream.c.stream_id == stream_id).values(values))
                 emit_status_changed(connection, stream_id, found.runtime_status, now)
+                record(connection, account_id, "stream.stopped", f"stream {stream_id}", at=now, detail=found.name)
         return self.get(account_id, stream_id)
 
 

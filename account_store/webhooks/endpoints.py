@@ -14,9 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
 
+from account_store.audit import record
 from account_store.database import connect_for_reads
 from account_store.errors import InvalidValueError, StateError, UnknownError
 from account_store.opaque_ids import generate_opaque_id
@@ -117,6 +119,7 @@ class Endpoints:
             if connection.scalars(mine).one() >= MOST_ENDPOINTS:
                 raise TooManyEndpointsError(f"an account has at most {MOST_ENDPOINTS} webhooks; delete one first")
             connection.execute(webhook_endpoint.insert().values({**row, **values}))
+            self._record(connection, account_id, "webhook.created", str(row["endpoint_id"]), detail=values["url"])
             return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, str(row["endpoint_id"]))), secret)
 
     def list_all(self, account_id: int) -> list[Endpoint]:
@@ -157,6 +160,7 @@ class Endpoints:
                 values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None, "failure_count": 0, "rests_until": None}
             if values:
                 connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
+            self._record(connection, account_id, "webhook.changed", endpoint_id)
             return _build_endpoint(find_endpoint_row(connection, account_id, endpoint_id))
 
     def rotate(self, account_id: int, endpoint_id: str, overlap: timedelta = OVERLAP) -> NewSecret:
@@ -177,6 +181,7 @@ class Endpoints:
                 previous = dict.fromkeys(previous)
             update = webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id)
             connection.execute(update.values(secret=self._seal.close(secret), **previous))
+            self._record(connection, account_id, "webhook.secret_rotated", endpoint_id)
             return NewSecret(_build_endpoint(find_endpoint_row(connection, account_id, endpoint_id)), secret)
 
     def delete(self, account_id: int, endpoint_id: str) -> Endpoint:
@@ -188,6 +193,7 @@ class Endpoints:
             # Deliveries go later, in small steps of the deliverer. The secrets go now.
             values = {"deleted_at": now, "secret": "", "previous_secret": None, "previous_secret_until": None}
             connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == endpoint_id).values(values))
+            self._record(connection, account_id, "webhook.deleted", endpoint_id)
         return _build_endpoint(found)
 
     def announce(self, occasion: str, event_type: str, payload: Mapping[str, Any]) -> bool:
@@ -204,6 +210,11 @@ class Endpoints:
                 values = {name: text and self._seal.close(self._seal.open(text)) for name, text in stored.items()}
                 connection.execute(webhook_endpoint.update().where(webhook_endpoint.c.endpoint_id == row.endpoint_id).values(values))
         return len(rows)
+
+    def _record(self, connection: Connection, account_id: int, action: str, endpoint_id: str, detail: str = "") -> None:
+        # The path of an address may be a secret of the receiver.
+        host = urlsplit(detail).netloc
+        record(connection, account_id, action, f"webhook {endpoint_id}", at=self._clock(), detail=host)
 
     def _build_values(
         self, url: str | None, event_types: Sequence[str] | None, description: str | None, *, is_vetted: bool

@@ -15,6 +15,7 @@ from litestar.params import FromPath
 from account_store.api_keys import NewKey
 from account_store.clock import read_utc_time
 from account_store.errors import InvalidValueError, StateError, TakenError, TooManyAttemptsError, UnknownError
+from account_store.key_rights import SCOPES, KeyRights, build_rights
 from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
 from catalog_api.dashboard.internal_requests import find_live_keys
@@ -141,7 +142,7 @@ async def change_password(visit: CurrentVisit) -> Response[Any]:
     try:
         # As a sign-in, so that wrong guesses count against the same limits.
         await visit.context.passwords.run(users.sign_in, person.email, present, visit.address)
-        await visit.context.passwords.run(users.change_password, person.user_id, following)
+        await visit.context.passwords.run(visit.act, users.change_password, person.user_id, following)
     except WrongPasswordError:
         return _render_password_page(visit, 401, {"present": "This is not your present password."})
     except TooManyAttemptsError:
@@ -163,9 +164,13 @@ MOST_KEYS = 10
 LONGEST_LABEL = 100
 OVERLAPS = {"0": "at once", "24": "in a day", "168": "in a week"}
 """Hours for which a rotated key stays valid, as the form offers them."""
+LIFETIMES = {"": "never", "7": "in a week", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
+"""Days after which a new key expires, as the form offers them."""
 
 _ENOUGH = f"An account has at most {MOST_KEYS} live keys: revoke one first."
 _LARGEST_ID = 2**31 - 1
+_LONGEST_NUMBER = 18
+"""Digits that fit a database's whole number."""
 
 
 @get("/keys")
@@ -181,10 +186,14 @@ async def create_key(visit: CurrentVisit) -> Response[Any]:
     label = visit.form.get("label", "").strip()
     if len(label) > LONGEST_LABEL:
         return await _render_keys_page(visit, 400, problem=f"A name has at most {LONGEST_LABEL} characters.")
+    try:
+        rights = _read_rights(visit)
+    except InvalidValueError as error:
+        return await _render_keys_page(visit, 400, problem=f"{str(error)[0].upper()}{str(error)[1:]}.")
     # Not in the store's transaction: two requests at once may pass together and exceed the bound by one.
     if len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _render_keys_page(visit, 409, problem=_ENOUGH)
-    made = await visit.context.store.run(accounts.keys.create, account_id, label=label)
+    made = await visit.context.store.run(visit.act, accounts.keys.create, account_id, label=label, rights=rights)
     return await _render_keys_page(visit, made=made)
 
 
@@ -198,7 +207,7 @@ async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     if overlap and len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _render_keys_page(visit, 409, problem=_ENOUGH)
     try:
-        made = await visit.context.store.run(accounts.keys.rotate, _check_key_id(key_id), overlap, account_id)
+        made = await visit.context.store.run(visit.act, accounts.keys.rotate, _check_key_id(key_id), overlap, account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -211,12 +220,22 @@ async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     """Revoke a key."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:
-        await visit.context.store.run(revoke, _check_key_id(key_id), account_id)
+        await visit.context.store.run(visit.act, revoke, _check_key_id(key_id), account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
         return await _render_keys_page(visit, 409, problem="This key is already revoked.")
     return visit.redirect(f"{HOME}/keys")
+
+
+def _read_rights(visit: Visit) -> KeyRights:
+    """Read the rights of a new key from the form; InvalidValueError."""
+    form, days = visit.form, visit.form.get("days", "")
+    scopes = [scope for scope in SCOPES if form.get(f"scope_{scope}")]
+    expires_at = read_utc_time() + timedelta(days=int(days)) if days in LIFETIMES and days else None
+    is_test = form.get("mode") == "test"
+    # The boxes of a test key say nothing: it has one scope.
+    return build_rights(() if is_test else scopes, form.get("networks", "").replace(",", " ").split(), expires_at, is_test=is_test)
 
 
 def _check_key_id(key_id: int) -> int:
@@ -229,11 +248,35 @@ def _check_key_id(key_id: int) -> int:
 async def _render_keys_page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:
     summaries = await visit.context.store.run(visit.service.accounts.keys.list_summaries, visit.person.account_id)
     now = read_utc_time()
-    live = [one for one in summaries if one.revoked_at is None or one.revoked_at > now]
+    live = [one for one in summaries if one.is_live(now)]
     gone = [one for one in summaries if one not in live]
     return visit.render(
-        "keys.html", status, live=live[::-1], gone=gone[::-1], made=made, problem=problem, overlaps=OVERLAPS, longest=LONGEST_LABEL
+        "keys.html",
+        status,
+        live=live[::-1],
+        gone=gone[::-1],
+        made=made,
+        problem=problem,
+        overlaps=OVERLAPS,
+        longest=LONGEST_LABEL,
+        scopes=SCOPES,
+        lifetimes=LIFETIMES,
     )
+
+
+_CHANGES = 50
+"""Changes on a page."""
+
+
+@get("/audit")
+async def show_changes(visit: CurrentVisit) -> Response[Any]:
+    """Show the account's audit log, newest first."""
+    before = visit.request.query_params.get("before", "")
+    place = int(before) if before.isdecimal() and len(before) <= _LONGEST_NUMBER else None
+    read = visit.service.accounts.audit.read_page
+    found = await visit.context.store.run(read, visit.person.account_id, limit=_CHANGES + 1, before=place)
+    following = found[_CHANGES - 1].entry_id if len(found) > _CHANGES else None
+    return visit.render("audit.html", entries=found[:_CHANGES], following=following)
 
 
 PAGES = [
@@ -249,4 +292,5 @@ PAGES = [
     create_key,
     rotate_key,
     revoke_key,
+    show_changes,
 ]

@@ -11,9 +11,9 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from litestar import Request, Response
@@ -22,6 +22,7 @@ from litestar.di import NamedDependency
 from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.types import ASGIApp
 
+from account_store.audit import acting_as
 from account_store.users import SESSION_LASTS, Session, User
 from catalog_api.client_address import find_client_address
 from catalog_api.dashboard.bounded_threads import BoundedThreads
@@ -31,6 +32,9 @@ from catalog_api.service import Service
 
 if TYPE_CHECKING:
     from account_store.api_keys import Caller, KeySummary
+
+Arguments = ParamSpec("Arguments")
+Changed = TypeVar("Changed")
 
 HOME = "/dashboard"
 FORM_TOKEN = "form_token"  # noqa: S105 - the name of a field
@@ -104,6 +108,11 @@ class Visit:
         configured = self.service.settings.dashboard_origin.rstrip("/")
         return configured or f"{'https' if _is_secure(self.request, '') else 'http'}://{_read_host(self.request)}"
 
+    def act(self, change: Callable[Arguments, Changed], *arguments: Arguments.args, **named: Arguments.kwargs) -> Changed:
+        """Call a function that changes the account, as the signed-in user (audit log)."""
+        with acting_as(f"user {self.person.email}"):
+            return change(*arguments, **named)
+
     async def find_caller(self) -> tuple[Caller, KeySummary]:
         """Return the caller of the account's newest key; KeyNeededError."""
         found = await self.context.store.run(find_caller, self.service.accounts, self.person.account_id)
@@ -117,6 +126,7 @@ class Visit:
         """Send a request to /v1 as the account. KeyNeededError."""
         caller, _ = await self.find_caller()
         state = self.request.scope["state"]
+        state["actor"] = f"user {self.person.email}"
         return await send_request(
             self.context.api, caller, path, query, body=body, method=method, idempotency_key=idempotency_key, state=state
         )

@@ -59,8 +59,11 @@ class ApiResponse:
 
 
 def find_caller(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary] | None:
-    """Return the caller of the account's newest live key, preferably one that was not rotated; None without a live key. Blocks."""
-    summaries = find_live_keys(accounts, account_id)
+    """Return the caller of the account's newest live key, preferably one that was not rotated; None without a live key. Blocks.
+
+    A signed-in user has all rights, whatever the scopes of the key. Test keys do not count.
+    """
+    summaries = [one for one in find_live_keys(accounts, account_id) if not one.rights.is_test]
     if not summaries:
         return None
     # A rotated key may end before the page is read.
@@ -72,7 +75,7 @@ def find_caller(accounts: Accounts, account_id: int) -> tuple[Caller, KeySummary
 def find_live_keys(accounts: Accounts, account_id: int) -> list[KeySummary]:
     """Return the account's valid keys, oldest first. Blocks."""
     now = read_utc_time()
-    return [one for one in accounts.keys.list_summaries(account_id) if one.revoked_at is None or one.revoked_at > now]
+    return [one for one in accounts.keys.list_summaries(account_id) if one.is_live(now)]
 
 
 def check_path_segment(text: str) -> str:
@@ -101,7 +104,7 @@ async def send_request(
     if idempotency_key:
         headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
     # Not the visitor's state: the inner request would overwrite the route and the code that tracking records.
-    own = {"caller": caller, "request_id": state.get("request_id", "")}
+    own = {"caller": caller, "request_id": state.get("request_id", ""), "actor": state.get("actor", "")}
     # Complete enough for the layers below authentication; there is no connection behind it.
     scope = {
         "type": "http",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from litestar.enums import ScopeType
 
 from account_store.errors import UnavailableError
+from account_store.key_rights import is_address_allowed
+from catalog_api.client_address import find_client_address
 from catalog_api.problems import ApiError, render_problem
 
 if TYPE_CHECKING:
@@ -34,8 +36,19 @@ OPEN_TO_ALL = "open_to_all"
 class ApiKeyAuthentication:
     """Around all routes: answer 401, or put the caller into the request's state."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, handlers: Iterable[HTTPRouteHandler], unknown_keys: UnknownKeyLimit) -> None:
-        """`handlers` are the routes of `app`. Those with the option OPEN_TO_ALL, and all paths below their parameters, need no key."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: ApiKeys,
+        handlers: Iterable[HTTPRouteHandler],
+        unknown_keys: UnknownKeyLimit,
+        address_header: str = "",
+    ) -> None:
+        """`handlers` are the routes of `app`. Those with the option OPEN_TO_ALL, and all paths below their parameters, need no key.
+
+        `address_header`: as in `client_address`.
+        """
+        self._address_header = address_header
         self._app = app
         self._unknown_keys = unknown_keys
         self._keys = keys
@@ -56,6 +69,9 @@ class ApiKeyAuthentication:
                     key = _read_key(scope)
                     # The cache is asked without a coroutine: it knows nearly every key, and awaiting costs as much as the look-up.
                     caller = self._keys.find_cached_caller(key) or await self._find_caller(key, scope)
+                    # Most keys may be used from everywhere.
+                    if caller.networks:
+                        self._check_address(caller, scope)
                 except (ApiError, UnavailableError) as error:
                     await render_problem(scope, error)(scope, receive, send)
                     return
@@ -67,6 +83,12 @@ class ApiKeyAuthentication:
         if caller is None:
             raise self._unknown_keys.refuse(scope)
         return caller
+
+    def _check_address(self, caller: Caller, scope: Scope) -> None:
+        """Raise ApiError `address_not_allowed` if the client's address is not one of the key's."""
+        address = find_client_address(scope, self._address_header)
+        if not is_address_allowed(address, caller.networks):
+            raise ApiError("address_not_allowed", f"The key may not be used from {address or 'a Unix socket'}.")
 
 
 def _read_key(scope: Any) -> str:  # noqa: ANN401 - an HTTP scope

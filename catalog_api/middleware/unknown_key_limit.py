@@ -30,7 +30,7 @@ class UnknownKeyLimit:
 
     def refuse(self, scope: Any) -> ApiError:  # noqa: ANN401 - an HTTP scope
         """Count an unknown key; return the error to answer: `invalid_api_key`, or `rate_limited` above the limit."""
-        unknown = ApiError("invalid_api_key", "The API key is unknown or revoked.")
+        unknown = ApiError("invalid_api_key", "The API key is unknown, revoked or expired.")
         address = find_client_address(scope, self._address_header)
         if not self._per_minute or not address:
             return unknown

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from catalog_api.routes.airplay_report import report
 from catalog_api.routes.artists_and_labels import artist, artist_releases, artists, label, label_releases, labels
+from catalog_api.routes.audit import audit
 from catalog_api.routes.changes import changes
 from catalog_api.routes.conflicts import isrc_conflicts
 from catalog_api.routes.identify import identify
@@ -93,6 +94,7 @@ ROUTES = [
     changes,
     isrc_conflicts,
     usage,
+    audit,
     get_error_codes,
     get_changelog,
     get_openapi_document,

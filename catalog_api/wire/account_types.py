@@ -39,6 +39,24 @@ class Usage(msgspec.Struct):
     stream_price_eur: float
 
 
+class AuditEntry(msgspec.Struct):
+    """A change of the account. `actor` is `operator`, `key <id>` or `user <e-mail>`; `subject` is the changed thing."""
+
+    id: Id
+    at: Timestamp
+    actor: str
+    action: str
+    subject: str
+    detail: str
+
+
+class AuditPage(msgspec.Struct):
+    """A page of changes, newest first."""
+
+    results: list[AuditEntry]
+    next_cursor: str | None
+
+
 class Suggestion(msgspec.Struct):
     """A proposed correction of a track."""
 

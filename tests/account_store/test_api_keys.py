@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from sqlalchemy import event
 from account_store import Accounts, api_keys
 from account_store.api_keys import KEY_CACHE_SECONDS, ApiKeys
 from account_store.errors import InvalidValueError, StateError, TakenError, UnavailableError, UnknownError
+from account_store.key_rights import build_rights, is_address_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,3 +226,62 @@ def test_unknown_keys_are_cached_within_bounds_and_valid_once_created(
     assert accounts.keys.find_caller(name) is None
     accounts.keys.create(account_id, name)
     assert accounts.keys.find_caller(name) is not None
+
+
+def test_rights_of_a_key_reach_its_caller_and_its_successor(accounts: Accounts) -> None:
+    account_id = accounts.create("rights").account_id
+    rights = build_rights(["streams", "read"], ["192.0.2.7", "2001:db8::/32", "192.0.2.7"])
+    made = accounts.keys.create(account_id, label="radio", rights=rights)
+    successor = accounts.keys.rotate(made.key_id)
+    for key in (made.key, successor.key):
+        caller = accounts.keys.find_caller(key)
+        assert (caller is None) == (key == made.key)
+    assert caller is not None
+    assert (caller.scopes, caller.is_test) == (frozenset({"read", "streams"}), False)
+    assert list(map(str, caller.networks)) == ["192.0.2.7/32", "2001:db8::/32"]
+    assert accounts.keys.list_summaries(account_id)[-1].rights == rights
+
+
+def test_key_expires_to_the_second_also_while_it_is_cached(accounts: Accounts, server: Server, clock: HandClock) -> None:
+    account_id = accounts.create("expiry").account_id
+    made = accounts.keys.create(account_id, rights=build_rights(expires_at=clock() + timedelta(seconds=60)))
+    clock.move(seconds=59.5)
+    assert server.keys.find_caller(made.key) is not None
+    clock.move(seconds=0.5)
+    server.seconds.now += 0.5
+    assert server.keys.find_caller(made.key) is None
+    with pytest.raises(StateError, match="expired at"):
+        accounts.keys.rotate(made.key_id)
+    with pytest.raises(InvalidValueError, match="must expire later"):
+        accounts.keys.create(account_id, rights=build_rights(expires_at=clock()))
+
+
+@pytest.mark.parametrize(
+    ("scopes", "networks", "is_test", "message"),
+    [
+        (["write"], [], False, "no scope 'write'"),
+        (["streams"], [], True, "a test key has the scope read alone"),
+        ([], ["192.0.2.1/24"], False, "'192.0.2.1/24' is not an address or network"),
+        ([], ["example.org"], False, "'example.org' is not an address or network"),
+        ([], [f"192.0.2.{number}" for number in range(21)], False, "at most 20 allowed addresses"),
+    ],
+)
+def test_impossible_rights_are_refused_with_the_reason(scopes: list[str], networks: list[str], is_test: bool, message: str) -> None:  # noqa: FBT001
+    with pytest.raises(InvalidValueError, match=re.escape(message)):
+        build_rights(scopes, networks, is_test=is_test)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_allowed"),
+    [
+        ("192.0.2.9", True),
+        ("::ffff:192.0.2.9", True),
+        ("198.51.100.1", False),
+        ("2001:db8::5%eth0", True),
+        ("[2001:db8::5]", True),
+        ("", False),
+    ],
+)
+def test_addresses_are_compared_whatever_their_spelling(address: str, is_allowed: bool) -> None:  # noqa: FBT001
+    networks = [ipaddress.ip_network(text) for text in ("192.0.2.0/24", "2001:db8::/32")]
+    assert is_address_allowed(address, networks) == is_allowed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from account_store.api_keys import Caller
 from account_store.plans import Terms, load_plans
 from catalog_api import route_declaration
 from catalog_api.answers import Answer
@@ -456,7 +457,8 @@ def test_a17_every_answer_of_a_deprecated_route_has_the_headers(monkeypatch: pyt
     def leaving(_asked: ParameterValues) -> Question:
         return Lookup(lambda _catalog, _service: Answer(b"{}"))
 
-    question = leaving.fn({"headers": [], "query_string": b"", "path_params": {}, "state": {}})
+    caller = Caller(1, 1, load_plans().find_plan("free"), has_card=False)
+    question = leaving.fn({"headers": [], "query_string": b"", "path_params": {}, "state": {"caller": caller}})
     assert question.route_headers == {"deprecation": "@1798761600"}
     [route] = route_declaration.list_declared_routes([leaving])
     assert build_description([route], load_plans())["paths"]["/v1/old"]["get"]["deprecated"]

@@ -33,6 +33,7 @@ LISTS = {
     "isrc_conflicts": "?limit=1",
     "suggestions": "?limit=1",
     "suggestions_of_track": "?limit=1",
+    "audit": "?limit=1",
     "jobs": "?limit=1",
     "streams": "?limit=1",
     "stream_history": "?limit=1",

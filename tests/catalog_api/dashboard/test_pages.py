@@ -56,6 +56,23 @@ def test_new_key_is_shown_once_and_works(browser: Browser, server: Api) -> None:
     Page(page.text).check()
 
 
+def test_new_key_has_the_chosen_rights_and_the_change_is_listed(browser: Browser, server: Api) -> None:
+    chosen = {"scope_read": "1", "days": "30", "networks": "127.0.0.1, 192.0.2.0/24", "label": "desk"}
+    shown = re.search(r'id="new-key">(mc_[\w-]+)<', browser.post("/dashboard/keys", chosen).text)
+    assert shown
+    assert server.get("/v1/usage", key=shown[1]).status_code == 200
+    assert server.get("/v1/streams", key=shown[1]).status_code == 403
+    [made] = browser.accounts.keys.list_summaries(browser.user.account_id)
+    assert made.rights.expires_at is not None
+    assert made.rights.networks == ("127.0.0.1/32", "192.0.2.0/24")
+    refused = browser.post("/dashboard/keys", {"networks": "nowhere"})
+    assert (refused.status_code, "&#39;nowhere&#39; is not an address or network" in refused.text) == (400, True)
+    changes = browser.http.get("/dashboard/audit")
+    Page(changes.text).check()
+    assert changes.text.index("key.created") < changes.text.index("member.added")
+    assert f"user {browser.user.email}" in changes.text
+
+
 def test_rotated_key_stays_valid_for_the_chosen_time(browser: Browser, server: Api) -> None:
     accounts, account_id = browser.accounts, browser.user.account_id
     for overlap, status in (("24", 200), ("0", 401), ("nonsense", 401)):
@@ -71,7 +88,7 @@ def test_revoked_key_is_refused_and_stays_listed(browser: Browser, server: Api) 
     key = browser.accounts.keys.create(browser.user.account_id)
     assert browser.post(f"/dashboard/keys/{key.key_id}/revoke").headers["location"] == "/dashboard/keys"
     assert server.get("/v1/usage", key=key.key).status_code == 401
-    assert "Revoked keys" in browser.http.get("/dashboard/keys").text
+    assert "Ended keys" in browser.http.get("/dashboard/keys").text
     assert browser.post(f"/dashboard/keys/{key.key_id}/revoke").status_code == 409
 
 
