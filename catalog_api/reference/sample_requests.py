@@ -198,6 +198,7 @@ SAMPLE_REQUESTS: Mapping[str, tuple[SampleRequest, ...]] = {
     "changes": (SampleRequest(query={"since": "$build"}),),
     "isrc_conflicts": (SampleRequest(query={"limit": 1}),),
     "usage": (SampleRequest(),),
+    "audit": (SampleRequest(query={"limit": 2}),),
 }
 """By operation, in an order in which they succeed one after the other. The first one of each is printed on the reference page."""
 
