@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
-import msgspec
 from litestar import Litestar, Request, Response
 from litestar.datastructures import State
 from litestar.types import ASGIApp
@@ -19,16 +18,15 @@ from catalog_api.airplay.day_packing import keep_days_packed, pack_days_at_start
 from catalog_api.airplay.name_preload import preload_names
 from catalog_api.announcements import announce_snapshots
 from catalog_api.dashboard.site import SiteRouter, build_context, build_dashboard
-from catalog_api.description import build_description
 from catalog_api.genre_names import GenreNames
 from catalog_api.live_catalog import LiveCatalog
+from catalog_api.live_description import LiveDescription
 from catalog_api.middleware.authentication import ApiKeyAuthentication
 from catalog_api.middleware.fast_routes import FastRoutes
 from catalog_api.middleware.request_tracking import RequestTracking
 from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
 from catalog_api.problems import render_problem
 from catalog_api.recognition import Recognition
-from catalog_api.reference import render_reference_page
 from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics
@@ -45,7 +43,6 @@ def build_app(
 ) -> ASGIApp:
     """Build the ASGI application for one catalog and one account store; `statistics` records every request."""
     accounts = Accounts.open(settings.accounts_url)
-    document = build_description(list_declared_routes(ROUTES), accounts.plans)
     folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
     live = LiveCatalog(
         settings.catalog,
@@ -55,10 +52,10 @@ def build_app(
     )
     limiter = RateLimiter.open(settings.rate_limits_url, folder)
     unknown_keys = UnknownKeyLimit(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
-    encoded = msgspec.json.encode(document)
+    describe = LiveDescription(list_declared_routes(ROUTES), accounts.plans).describe
     recognition = Recognition(settings, live)
     outbound = Outbound(read_allow_list(os.environ))
-    service = Service(live, accounts, limiter, outbound, settings, encoded, render_reference_page(document), GenreNames(), recognition)
+    service = Service(live, accounts, limiter, outbound, settings, describe, GenreNames(), recognition)
 
     @asynccontextmanager
     async def run_lifespan(_app: Litestar) -> AsyncIterator[None]:

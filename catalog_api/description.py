@@ -7,15 +7,19 @@ types. Out of scope: any single route, and examples (reference/examples.py).
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from catalog_api.parameters import add_platform_parameters
 from catalog_api.problems import CODES, PROBLEM_TYPE
 from catalog_api.reference.examples import add_examples
 from catalog_api.route_declaration import build_path_template
 from catalog_api.wire.event_messages import EVENT_DATA
+from catalog_api.wire.catalog_types import PlatformLink
 from catalog_api.wire.service_types import Problem, QuotaProblem
+from catalog_store.platforms import PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from account_store.plans import PlanTable
     from catalog_api.parameters import Parameter
     from catalog_api.route_declaration import Route
+    from catalog_store.platform_files import Platform
 
 API_VERSION = "1.0.0"
 """The version of the machine-readable description (specification, part 9)."""
@@ -100,13 +105,23 @@ _HEADERS = {
 }
 
 
-def build_description(routes: Sequence[Route], plans: PlanTable) -> dict[str, Any]:
-    """Return the document."""
+def build_description(routes: Sequence[Route], plans: PlanTable, platforms: Mapping[str, Platform] = PLATFORMS) -> dict[str, Any]:
+    """Return the document; `platforms` are those of the snapshot that answers."""
+    routes = [
+        replace(
+            route,
+            parameters=add_platform_parameters(route.parameters, platforms),
+            exactly_one=add_platform_parameters(route.exactly_one, platforms),
+        )
+        for route in routes
+    ]
     events = {data for data, _ in EVENT_DATA.values()}
     wire: set[type[msgspec.Struct]] = {Problem, QuotaProblem, *events, *(route.answers for route in routes)}
     # A set has no order; the document must not change between processes.
     types = sorted(wire, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components(types, ref_template=_SCHEMA_PLACE)
+    if link := schemas.get(PlatformLink.__name__):
+        link["properties"]["source"]["enum"] = list(platforms)
     paths: dict[str, Any] = {}
     # A link names the parameter of the operation that it leads to.
     first = {route.name: _build_parameter_key(route.parameters[0]) for route in routes if route.parameters}

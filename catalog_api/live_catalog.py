@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 
 from catalog_api.problems import ApiError
 from catalog_store.live_snapshot import LiveSnapshot
+from catalog_store.platforms import PLATFORMS
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from catalog_store.platform_files import Platform
 
 
 class LiveCatalog(LiveSnapshot[Catalog]):
@@ -44,6 +48,15 @@ class LiveCatalog(LiveSnapshot[Catalog]):
             look_seconds=look_seconds,
             last_served=last_served,
         )
+
+    @property
+    def platforms(self) -> Mapping[str, Platform]:
+        """The platforms of the open snapshot by key; those that this program ships while none is open."""
+        try:
+            with self.hold() as catalog:
+                return catalog.platforms
+        except ApiError:
+            return PLATFORMS
 
 
 def _build_no_catalog_error() -> ApiError:

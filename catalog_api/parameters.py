@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 from zoneinfo import ZoneInfo, available_timezones
 
 from account_store.webhooks.outbox import DELIVERY_STATUSES
 from catalog_api.problems import ApiError, ParameterProblem
-from catalog_store.identifiers import BARCODE_SHAPE, NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE, normalise_iswc, parse_gtin, parse_isrc
-from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, STREAMSVC_A
+from catalog_store.identifiers import BARCODE_SHAPE, UUID_SHAPE, normalise_iswc, parse_gtin, parse_isrc
+from catalog_store.platform_files import Platform
+from catalog_store.platforms import PLATFORMS
 from catalog_store.queries.track_search import LOWEST_CLASS
 from catalog_store.search.reranker import MATCH_CLASSES
 
@@ -37,7 +38,6 @@ LARGEST_ID = 2**63 - 1
 YEARS = (1860, 2100)
 """The first sound was recorded in 1860."""
 
-_SHAPES = dict.fromkeys(CATALOG_PLATFORMS, NUMBER_SHAPE) | {STREAMSVC_A: STREAMSVC_A_SHAPE, CATALOG_B: UUID_SHAPE}
 _SHOWN = 60
 
 
@@ -68,19 +68,20 @@ class Parameter(Generic[T]):
 class ParameterValues:
     """The checked parameters of one request."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_group", "_values")
 
-    def __init__(self, values: dict[Parameter[Any], Any]) -> None:
-        """`values` of the parameters that were sent."""
+    def __init__(self, values: dict[Parameter[Any], Any], group: Sequence[Parameter[Any]] = ()) -> None:
+        """`values` of the parameters that were sent; `group`: those of which exactly one may be sent."""
         self._values = values
+        self._group = group
 
     def __getitem__(self, parameter: Parameter[T]) -> T:
         """Return the value; the default (or None) when it was not sent."""
         return cast("T", self._values.get(parameter, parameter.default))
 
-    def find_sent(self, parameters: Sequence[Parameter[Any]]) -> Parameter[Any]:
-        """Return the one of these parameters that was sent."""
-        return next(parameter for parameter in parameters if parameter in self._values)
+    def find_sent(self) -> Parameter[Any]:
+        """Return the one parameter of the route's group `exactly_one` that was sent."""
+        return next(parameter for parameter in self._group if parameter in self._values)
 
 
 def read_parameters(
@@ -114,7 +115,7 @@ def read_parameters(
         problems += _find_group_problems(exactly_one, values)
     if is_strict:
         problems += [ParameterProblem("query", name[:_SHOWN], "is unknown, and the request prefers strict handling") for name in sent]
-    return ParameterValues(values), problems
+    return ParameterValues(values, exactly_one), problems
 
 
 def _split_query(query_string: bytes) -> Iterator[tuple[str, bytes]]:
@@ -222,20 +223,24 @@ def _read_flag(value: str) -> bool:
     return flag
 
 
-def normalise_external_id(platform: str, value: str) -> str:
+def normalise_external_id(platform: Platform, value: str) -> str:
     """Return the id in its stored spelling; ValueError when it does not have the platform's shape."""
     # UUIDs are stored in lower case; ids of streamsvc_a differ by case.
-    candidate = value.strip().lower() if platform == CATALOG_B else value.strip()
-    if not re.fullmatch(_SHAPES[platform], candidate):
-        raise ValueError(f"must be an id of {platform}, got {_quote(value)}")
+    candidate = value.strip().lower() if platform.id_shape == UUID_SHAPE else value.strip()
+    if not re.fullmatch(platform.id_shape, candidate):
+        raise ValueError(f"must be an id of {platform.key}, got {_quote(value)}")
     return candidate
 
 
-def _build_external_id_parameter(platform: str, what: str) -> Parameter[str]:
-    schema = {"type": "string", "pattern": _SHAPES[platform]}
-    if platform == CATALOG_B:
-        schema = {"type": "string", "format": "uuid"}
-    return Parameter(f"{platform}_id", lambda value: normalise_external_id(platform, value), schema, what)
+class PlatformParameter(Parameter[str]):
+    """The parameter that names a track by its id on a platform."""
+
+    def __init__(self, platform: Platform) -> None:
+        """`platform` says how its ids look."""
+        is_uuid = platform.id_shape == UUID_SHAPE
+        schema = {"type": "string", "format": "uuid"} if is_uuid else {"type": "string", "pattern": platform.id_shape}
+        super().__init__(f"{platform.key}_id", lambda value: normalise_external_id(platform, value), schema, platform.id_description)
+        self.platform = platform.key
 
 
 def _build_id_parameter(name: str, description: str, place: str = "query") -> Parameter[int]:
@@ -286,15 +291,24 @@ ISWC = Parameter("iswc", _read_iswc, _ISWC_SCHEMA, "With or without separators."
 OF_ID = _build_id_parameter("id", "Track id.")
 OF_ISRC = Parameter("isrc", _read_isrc, _ISRC_SCHEMA, "Any ISRC of the track.")
 CONFLICT_ISRC = Parameter[str | None]("isrc", _read_isrc, _ISRC_SCHEMA, "Only conflicts about this code.")
-OF_PLATFORM = {
-    "streamsvc_a": _build_external_id_parameter("streamsvc_a", "Track id on streamsvc_a; case counts."),
-    "streamsvc_b": _build_external_id_parameter("streamsvc_b", "Track id on streamsvc_b."),
-    "streamsvc_c": _build_external_id_parameter("streamsvc_c", "Track id on streamsvc_c."),
-    "store_a": _build_external_id_parameter("store_a", "Track id on store_a."),
-    "catalog_a": _build_external_id_parameter("catalog_a", "Release id on catalog_a."),
-    "catalog_b": _build_external_id_parameter("catalog_b", "Recording id (UUID) on catalog_b."),
-}
-"""By platform key, the parameter that names a track by its id there."""
+OF_PLATFORM = {key: PlatformParameter(platform) for key, platform in PLATFORMS.items() if platform.has_dumps}
+"""By platform key, the parameter that names a track by its id there, for the platforms that this program ships."""
+
+
+def add_platform_parameters(declared: Sequence[Parameter[Any]], platforms: Mapping[str, Platform]) -> tuple[Parameter[Any], ...]:
+    """Return the parameters of a route with those of the snapshot's other platforms, where it takes ids of platforms at all."""
+    places = [place for place, parameter in enumerate(declared, 1) if isinstance(parameter, PlatformParameter)]
+    added = tuple(key for key, platform in platforms.items() if platform.has_dumps and key not in OF_PLATFORM) if places else ()
+    others = (_build_platform_parameter(key, platforms[key].id_shape, platforms[key].id_description) for key in added)
+    return (*declared[: places[-1]], *others, *declared[places[-1] :]) if added else tuple(declared)
+
+
+@lru_cache(64)
+def _build_platform_parameter(key: str, shape: str, description: str) -> PlatformParameter:
+    # One object per platform: values are found by the identity of their parameter.
+    return PlatformParameter(Platform(key=key, position=0, owner="", licence="", url="", id_shape=shape, id_description=description))
+
+
 OF_URL = Parameter(
     "url",
     _read_url,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from catalog_store.queries.platform_links import PlatformLink as StoredLink
+    from catalog_store.reader import Catalog
 
 _LANGUAGE = re.compile(r"^/(?:intl-)?[a-z]{2}(?:[-_][A-Za-z]{2})?(?=/)")
 
@@ -24,6 +25,11 @@ class PlatformId(NamedTuple):
 
     platform: str
     external_id: str
+
+
+def list_templates(catalog: Catalog, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the URL templates of the snapshot's platforms; `own` are the operator's, which win."""
+    return {key: platform.url for key, platform in catalog.platforms.items()} | dict(own)
 
 
 def build_links(links: Iterable[StoredLink], templates: Mapping[str, str]) -> list[PlatformLink]:

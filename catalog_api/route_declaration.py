@@ -24,7 +24,7 @@ from catalog_api.credit_prices import FREE, OF_LOOKUP, Price
 from catalog_api.entitlements import check_card, check_plan, find_scope, refuse_scope
 from catalog_api.idempotency import find_idempotency_problem
 from catalog_api.metering import Question
-from catalog_api.parameters import Parameter, ParameterValues, raise_problems, read_parameters
+from catalog_api.parameters import Parameter, ParameterValues, PlatformParameter, add_platform_parameters, raise_problems, read_parameters
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json
 from catalog_api.service import Service
@@ -89,6 +89,11 @@ class Route:
         """The price that the description states."""
         return self.price or (FREE if self.is_free else OF_LOOKUP)
 
+    @property
+    def names_platforms(self) -> bool:
+        """Whether the route takes the ids of platforms."""
+        return any(isinstance(parameter, PlatformParameter) for parameter in self.parameters)
+
     def add_route_headers(self, question: Question) -> Question:
         """Return the question with the headers of the route."""
         question.route_headers = self.deprecation
@@ -114,7 +119,12 @@ class Route:
             check_card(scope)
         # Most requests have no query, and their Prefer header need not be read.
         is_strict = scope["query_string"] != b"" and has_strict_preference(scope)
-        values, problems = read_parameters(self.parameters, self.exactly_one, scope, is_strict=is_strict)
+        declared, group = self.parameters, self.exactly_one
+        if self.names_platforms:
+            # The live snapshot may hold platforms that this program does not ship.
+            platforms = scope["litestar_app"].state.service.live.platforms
+            declared, group = add_platform_parameters(declared, platforms), add_platform_parameters(group, platforms)
+        values, problems = read_parameters(declared, group, scope, is_strict=is_strict)
         for check in self.checks:
             problems += check(values)
         if self.takes_idempotency_key and (problem := find_idempotency_problem(scope)):

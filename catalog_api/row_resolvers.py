@@ -12,10 +12,10 @@ import msgspec
 
 from catalog_api.bulk_rows import RowForm, RowResolver, encode_row
 from catalog_api.parameters import normalise_external_id
-from catalog_api.platform_urls import build_links
+from catalog_api.platform_urls import build_links, list_templates
 from catalog_api.wire.catalog_types import Artist, Match
 from catalog_store.identifiers import parse_gtin
-from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.platforms import CATALOG_PLATFORMS, PLATFORMS
 from catalog_store.reader import Catalog
 
 BY_ID, BY_ISRC, BY_BARCODE, BY_TRACK, BY_ARTIST, BY_RELEASE = "id", "isrc", "barcode", "track_name", "artist_name", "release_name"
@@ -37,14 +37,14 @@ def _resolve_tracks(catalog: Catalog, templates: Mapping[str, str], input_type: 
     found = _TRACKS_BY_TYPE[input_type](catalog, input_type, items)
     # One read for all rows (contract D4); a repeated track is read once.
     slim = catalog.read_slim_bodies([one for one in dict.fromkeys(found.ids) if one is not None])
-    rows = []
+    rows, shown = [], list_templates(catalog, templates)
     for item, track_id, match in zip(items, found.ids, found.matches, strict=True):
         track = None if track_id is None else slim.get(track_id)
         if track is None:
             rows.append(encode_row(item, b"not_found", _NO_LINKS))
             continue
         fits = b"" if match is None else b',"match":' + msgspec.json.encode(match)
-        links = msgspec.json.encode(build_links(track.links, templates))
+        links = msgspec.json.encode(build_links(track.links, shown))
         rows.append(encode_row(item, b"matched", b',"links":%s,"track":%s%s' % (links, track.body, fits)))
     return rows
 
@@ -56,9 +56,9 @@ def _find_tracks_by_isrc(catalog: Catalog, _input_type: str, items: Sequence[str
 
 def _find_tracks_on_platform(catalog: Catalog, input_type: str, items: Sequence[str]) -> _Found:
     platform = BY_PLATFORM[input_type]
-    spellings = _read_spellings(platform, items)
+    spellings = _read_spellings(platform, items) if platform in catalog.platforms else {}
     # An id in two spellings is looked up once.
-    found = catalog.find_ids_by_externals(platform, list(dict.fromkeys(spellings.values())))
+    found = catalog.find_ids_by_externals(platform, list(dict.fromkeys(spellings.values()))) if spellings else {}
     return _build_unscored([next(iter(found.get(spellings.get(item, ""), ())), None) for item in items])
 
 
@@ -69,7 +69,7 @@ def _read_spellings(platform: str, items: Sequence[str]) -> dict[str, str]:
 
 def _read_spelling(platform: str, item: str) -> str | None:
     try:
-        return normalise_external_id(platform, item)
+        return normalise_external_id(PLATFORMS[platform], item)
     except ValueError:
         return None
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_api.middleware.time_slices import TimeSlices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from account_store.accounts import Accounts
     from account_store.rate_limits import RateLimiter
     from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
     from catalog_api.recognition import Recognition
     from catalog_api.settings import ApiSettings
+    from catalog_store.platform_files import Platform
     from outbound_http import Outbound
+
+
+class Description(NamedTuple):
+    """The description of `/v1`: the OpenAPI document, encoded, and the reference page, HTML."""
+
+    document: bytes
+    page: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +37,8 @@ class Service:
     outbound: Outbound
     """Requests to addresses that callers name."""
     settings: ApiSettings
-    description: bytes
-    """The OpenAPI document, encoded."""
-    reference: bytes
-    """The reference page, HTML."""
+    describe: Callable[[Mapping[str, Platform]], Description]
+    """Function that returns the description of `/v1` for a snapshot with these platforms."""
     genre_names: GenreNames
     """Nodes by what callers write for genres."""
     recognition: Recognition

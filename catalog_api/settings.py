@@ -118,7 +118,7 @@ class ApiSettings:
     ] = ""
     url_templates: Annotated[
         dict[str, str], "The URL of a link for each platform, with `{id}` and, where the platform has one, `{slug}`."
-    ] = field(default_factory=lambda: dict(URL_TEMPLATES))
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,7 @@ def _check_templates(templates: dict[str, str], place: str) -> dict[str, str]:
     broken = sorted(name for name, template in templates.items() if "{id}" not in template)
     if unknown or broken:
         raise SettingsError(f"{place}: url_templates has unknown platforms {unknown} and templates without {{id}} {broken}")
-    # Platforms that the operator leaves out keep their default.
-    return {**URL_TEMPLATES, **templates}
+    return templates
 
 
 def _format_toml(value: object) -> str:

@@ -1,9 +1,12 @@
-"""The platform keys of the specification, their fixed order and their URL templates.
+"""The platforms of a catalog and its other inputs, in their fixed order.
 
-Add a key here when a new platform enters the catalog. Templates are defaults; an operator overrides them by settings, never in code.
+A platform is described by its `platform.yaml` (platform_files.py); a new one changes nothing here. Constants exist only for keys whose
+adapters, rules or simulated dumps the code names.
 """
 
 from __future__ import annotations
+
+from catalog_store.platform_files import SHIPPED, list_added_folders, read_platforms
 
 STREAMSVC_A = "streamsvc_a"
 STREAMSVC_B = "streamsvc_b"
@@ -13,10 +16,16 @@ CATALOG_A = "catalog_a"
 CATALOG_B = "catalog_b"
 VIDEO_A = "video_a"
 
-CATALOG_PLATFORMS = (STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A, CATALOG_A, CATALOG_B)
-"""The six platforms whose recordings are merged (specification, part 1)."""
+PLATFORMS = {platform.key: platform for platform in read_platforms((SHIPPED, *list_added_folders()))}
+"""Every platform of a build in this process, by key, in the order of answers (contract B12)."""
 
-LINK_SOURCES = (*CATALOG_PLATFORMS, VIDEO_A)
+CATALOG_PLATFORMS = tuple(key for key, platform in PLATFORMS.items() if platform.has_dumps)
+"""The platforms whose recordings are merged (specification, part 1)."""
+
+SHIPPED_PLATFORMS = (STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, STORE_A, CATALOG_A, CATALOG_B)
+"""The six platforms of the specification."""
+
+LINK_SOURCES = tuple(PLATFORMS)
 """Every `source` that a platform link can have, in the order of answers (contract B12)."""
 
 WORKS = "works"
@@ -40,13 +49,25 @@ FINGERPRINT_SOURCES = (AUDIO, FINGERPRINTS)
 INPUTS = (*SOURCES, SUGGESTIONS, FINGERPRINTS, AUDIO)
 """All inputs of a nightly build."""
 
-URL_TEMPLATES = {
-    STREAMSVC_A: "https://open.spotify.com/track/{id}",
-    STREAMSVC_B: "https://music.apple.com/us/song/{id}",
-    STREAMSVC_C: "https://www.deezer.com/track/{id}",
-    STORE_A: "https://www.beatport.com/track/{slug}/{id}",
-    CATALOG_A: "https://www.discogs.com/release/{id}",
-    CATALOG_B: "https://musicbrainz.org/recording/{id}",
-    VIDEO_A: "https://www.youtube.com/watch?v={id}",
-}
+URL_TEMPLATES = {key: platform.url for key, platform in PLATFORMS.items()}
 """`{id}` is the link's external id; `{slug}` the platform's own slug, `-` where it gave none."""
+
+
+def rank_platforms(field: str) -> tuple[str, ...]:
+    """Return the platforms that have a priority for a field, the first to be asked first (platform_files.FIELDS)."""
+    ranks = {key: platform.priorities[field] for key, platform in PLATFORMS.items() if field in platform.priorities}
+    return tuple(sorted(ranks, key=ranks.__getitem__))
+
+
+def find_genre_scope(platform: str) -> str:
+    """Return the scope of genre rules that applies to the strings of a platform."""
+    return PLATFORMS[platform].genre_scope if platform in PLATFORMS else platform
+
+
+def require_reserved_keys_free() -> None:
+    """Raise ValueError when a platform has the key of another input."""
+    if taken := sorted({WORKS, SUGGESTIONS, FINGERPRINTS, AUDIO} & PLATFORMS.keys()):
+        raise ValueError(f"platform.yaml: {taken[0]!r} is the key of another input: choose another key")
+
+
+require_reserved_keys_free()

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.platform_files import list_added_folders
 
 
 @cache
@@ -23,4 +24,9 @@ def hash_packages(packages: tuple[str, ...], libraries: tuple[str, ...]) -> str:
     for file in (file for package in packages for file in list_tree(root / package) if file.is_file() and file.suffix != ".pyc"):
         digest.update(f"{file.relative_to(root)}\n".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
+    # Added platforms are part of the program, wherever they lie.
+    for folder in list_added_folders():
+        for file in (file for file in list_tree(folder) if file.is_file() and file.suffix != ".pyc"):
+            digest.update(f"{file.relative_to(folder)}\n".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -37,10 +37,11 @@ from catalog_store.serving.store import ServingStore
 from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
     from types import TracebackType
 
+    from catalog_store.platform_files import Platform
     from catalog_store.queries.browse import BrowseFilters
     from catalog_store.queries.entity_names import Named, NamedPage
     from catalog_store.queries.evidence import Evidence
@@ -66,6 +67,7 @@ class Catalog:
         """Use `open_catalog` instead. `folder` is a snapshot's own folder, `deadline` is in seconds."""
         self.folder = folder
         self.manifest = manifest
+        self._platforms = manifest.list_platforms()
         self._store = ServingStore(folder / SERVING_FOLDER, deadline)
         self._index: SearchIndex | None = SearchIndex(folder / SERVING_FOLDER / SEARCH_FOLDER)
         self._cursors = CursorCodec(cursor_key)
@@ -104,13 +106,24 @@ class Catalog:
         """Return the recordings that carry many ISRCs, by the spelling given."""
         return tracks.find_ids_by_isrcs(self._store, isrcs)
 
+    @property
+    def platforms(self) -> Mapping[str, Platform]:
+        """The platforms of the snapshot by key, in the order of answers."""
+        return self._platforms
+
     def find_ids_by_external(self, source: str, external_id: str) -> list[int]:
-        """Return the recordings behind a platform's id, most popular first."""
+        """Return the recordings behind a platform's id, most popular first; ValueError for a platform that the snapshot lacks."""
+        self._require_platform(source)
         return tracks.find_ids_by_external(self._store, source, external_id)
 
     def find_ids_by_externals(self, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
-        """Return the recordings behind many ids of one platform, by the spelling given."""
+        """Return the recordings behind many ids of one platform, by the spelling given; ValueError for a platform that it lacks."""
+        self._require_platform(source)
         return tracks.find_ids_by_externals(self._store, source, external_ids)
+
+    def _require_platform(self, source: str) -> None:
+        if source not in self._platforms:
+            raise ValueError(f"unknown platform {source!r}: one of {', '.join(self._platforms)}")
 
     def list_links(self, recording_id: int) -> list[PlatformLink]:
         """Return the platform links of a recording, in platform order."""

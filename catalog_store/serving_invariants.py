@@ -25,7 +25,7 @@ from catalog_store.search.layout import DELTA_FOLDER
 from catalog_store.search.layout import FORMAT_FILE as SEARCH_FORMAT
 from catalog_store.serving.body_file import BodyFile
 from catalog_store.serving.key_index import KeyIndex
-from catalog_store.serving.lookup_keys import BARCODE, ENTITY_SPACES, NAME_KINDS, TITLE
+from catalog_store.serving.lookup_keys import BARCODE, ENTITY_SPACES, NAME_KINDS, TITLE, number_entity_space
 from catalog_store.serving.row_layers import connect_rows
 from catalog_store.serving.schema import BODIES_FOLDER, KEYS_FOLDER, LISTS_FOLDER, REDIRECT_KINDS, WORK_ID_BITS
 from catalog_store.snapshot import RECOGNITION_FOLDER, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER
@@ -243,10 +243,12 @@ def _check_entity_keys(serving: Path, tables: Path, releases: IdSet, artists: Id
         TITLE: releases.count,
         **{f"{kind} on {platform}": rows for kind in ("release", "artist") for platform, rows in _count_ids(tables / f"{kind}_source")},
     }
+    spaces = dict.fromkeys((*ENTITY_SPACES, *counts))
     faults: list[Faults] = []
     with closing(connect_rows(serving)) as file:
         served = dict(file.execute("SELECT space, count(*) FROM entity_key GROUP BY space").fetchall())
-        for space, name in enumerate(ENTITY_SPACES):
+        for name in spaces:
+            space = number_entity_space(name)
             faults.append(_check_equal(served.pop(space, 0), counts.get(name, 0), f"keys of {name}"))
             owners, wrong = artists if name.startswith("artist") else releases, 0
             for ids in _read_integers(file.execute("SELECT id FROM entity_key WHERE space = ?", (space,))):

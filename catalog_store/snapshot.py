@@ -29,6 +29,8 @@ manifest.json is UTF-8 JSON, one object:
   attachments      [{path, bytes, sha256}]: files beside the catalog, sorted by path; absent in snapshots without any
   sequence         1 for the first snapshot of a catalog, then one more than the highest existing: the order of publishing, whatever the
                    clock; absent in snapshots older than this member
+  platforms        [{key, position, owner, licence, url, ...}]: the platforms of the build as their platform.yaml describes them
+                   (catalog_store/platform_files.py); absent in snapshots older than this member
   seal             {members, sha256}: SHA-256 over the values of the named members (see `compute_seal`); absent where `sequence` is
 
 The member that lists a file determines its role (ROLES). A folder may lack all files of a role: it is then whole for the other one.
@@ -47,6 +49,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
+from catalog_store.platform_files import Platform  # noqa: TC001 - msgspec reads the annotations
+from catalog_store.platforms import PLATFORMS
 from catalog_store.tables import TABLES
 
 if TYPE_CHECKING:
@@ -123,6 +127,7 @@ class Manifest(msgspec.Struct, frozen=True):
     attachments: tuple[StoredFile, ...] = ()
     sequence: int = 0
     seal: Seal | None = None
+    platforms: tuple[Platform, ...] = ()
 
     def add_seal(self) -> Manifest:
         """Return a copy with a seal over every member that has a value."""
@@ -130,6 +135,10 @@ class Manifest(msgspec.Struct, frozen=True):
         # The seal names its members. A reader of an older program, which lacks a later member, can still check it.
         covered = tuple(name for name in self.__struct_fields__ if name != "seal" and values[name])
         return msgspec.structs.replace(self, seal=Seal(covered, compute_seal(values, covered)))
+
+    def list_platforms(self) -> dict[str, Platform]:
+        """Return the platforms of the snapshot by key. Snapshots older than the member have the platforms of the specification."""
+        return {platform.key: platform for platform in self.platforms} or PLATFORMS
 
     def encode(self) -> bytes:
         """Encode the manifest as indented JSON with a final newline."""

@@ -27,6 +27,8 @@ Factor = float
 """From 1."""
 Memory = int
 """Bytes, written with a unit (`4GB`, `1500 MiB`) or as a share of the RAM from 0 to 1."""
+Folders = str
+"""Paths separated by colons. They are read when the program starts, because tables and chains depend on them."""
 Cron = str
 Engine = str
 """`local`, or the address of a cluster."""
@@ -58,6 +60,8 @@ class Settings:
 
     root: Path = Path("catalog")
     """Folder of the catalog: landing zone, work files, snapshots."""
+    platform_folders: Folders | None = None
+    """Folders with a folder for each platform that you add to the shipped ones, separated by colons (docs/guides/add_a_platform.md)."""
     sources: Path = Path("sources.yaml")
     """The file that names the place of each platform's dump."""
     dumps: Path | None = None
@@ -149,6 +153,8 @@ def _read(variable: str, text: str, kind: str) -> object:
     if kind == "Cron":
         if not _CRON.fullmatch(text.strip()):
             raise ValueError(f"{variable}={text!r}: expected a cron expression of five fields, as `0 3 * * *`")
+        return text
+    if kind.startswith("Folders"):
         return text
     if found := _TEXTS.get(kind.partition(" ")[0]):
         pattern, expected = found

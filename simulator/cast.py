@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from catalog_store.platforms import CATALOG_A, CATALOG_PLATFORMS
+from catalog_store.platforms import CATALOG_A, SHIPPED_PLATFORMS
 from simulator.codes import ISRC_COUNTRIES, ISRC_COUNTRY_WEIGHTS
 from simulator.dirt import spell_names
 from simulator.genre_words import DANCE_MAINS, MAINS
@@ -36,7 +36,7 @@ FORMER = 0.4
 """Chance that a platform still calls a renamed artist by the former name."""
 OTHER_NAMES_LISTED = 0.7
 """Share of the artists with another name elsewhere whom a catalog lists with that name."""
-EVERYWHERE = (1 << len(CATALOG_PLATFORMS)) - 1
+EVERYWHERE = (1 << len(SHIPPED_PLATFORMS)) - 1
 DANCE_NUMBERS = np.array([number for number, (main, _) in enumerate(MAINS) if main in DANCE_MAINS])
 
 
@@ -48,7 +48,7 @@ class Cast:
     former_names: pl.Series
     """Earlier names of renamed artists; null for the others."""
     carried: npt.NDArray[np.uint8]
-    """Platforms that have the artist at all: bit n is the n-th of CATALOG_PLATFORMS."""
+    """Platforms that have the artist at all: bit n is the n-th of SHIPPED_PLATFORMS."""
     numbers: npt.NDArray[np.int64]
     """Number of an artist among the artists of one name on catalog_a, from 1."""
     twins: npt.NDArray[np.int64]
@@ -119,7 +119,7 @@ def make_cast(settings: SimulationSettings) -> Cast:
 
 def find_platform_bit(platform: str) -> int:
     """Return the platform's bit in `Cast.carried`."""
-    return 1 << CATALOG_PLATFORMS.index(platform)
+    return 1 << SHIPPED_PLATFORMS.index(platform)
 
 
 def _number_bearers(names: pl.Series, counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

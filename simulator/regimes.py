@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.platforms import CATALOG_PLATFORMS, STORE_A
+from catalog_store.platforms import SHIPPED_PLATFORMS, STORE_A
 from simulator.randomness import make_generator
 from simulator.settings import PlatformRates, SimulationSettings
 
@@ -217,7 +217,7 @@ def draw_harsh_settings(settings: SimulationSettings) -> SimulationSettings:
     """Return the harsh world of the same size and seed: every rate of `WORLD_RANGES` and of the platforms drawn."""
     rng = make_generator(settings.seed, "harsh settings")
     drawn = {name: _draw(rng, bounds) for name, bounds in WORLD_RANGES.items()}
-    platforms = {platform: _draw_platform_rates(rng, settings.get_rates(platform)) for platform in CATALOG_PLATFORMS}
+    platforms = {platform: _draw_platform_rates(rng, settings.get_rates(platform)) for platform in SHIPPED_PLATFORMS}
     return replace(settings, is_harsh=True, **platforms, **drawn)  # type: ignore[arg-type] # the fields are named above
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from catalog_store.platforms import CATALOG_A, CATALOG_B, CATALOG_PLATFORMS, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
+from catalog_store.platforms import CATALOG_A, CATALOG_B, SHIPPED_PLATFORMS, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,7 +214,7 @@ class SimulationSettings:
 
         platforms = {
             platform: replace(rates, **scale_rates(rates, PLATFORM_DIRT))
-            for platform in CATALOG_PLATFORMS
+            for platform in SHIPPED_PLATFORMS
             if (rates := self.get_rates(platform))
         }
         return replace(self, **platforms, **scale_rates(self, DIRT))  # type: ignore[arg-type] # the fields are named in DIRT

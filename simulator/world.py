@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.platforms import CATALOG_A, CATALOG_B, FINGERPRINTS, SOURCES, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
+from catalog_store.platforms import CATALOG_A, CATALOG_B, FINGERPRINTS, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C, WORKS
 from simulator import catalog_a, catalog_b, catalog_b_tables, store_a, streamsvc_a, streamsvc_b, streamsvc_c, works
 from simulator.files import Dump, Written, compute_digests, pack_tar
 from simulator.fingerprints import build_fingerprints
@@ -55,7 +55,7 @@ SPOOL = ".spool"
 def make_block_output(settings: SimulationSettings, block: int) -> Block:
     """Return everything of one block: the platforms' parts, the truth tables, the files of fingerprints."""
     # All platforms of a block are made together: they share the true block, which is cached (rows.make_block).
-    made = {platform: PLATFORMS[platform].build_part(settings, block) for platform in SOURCES}
+    made = {platform: PLATFORMS[platform].build_part(settings, block) for platform in PLATFORMS}
     recording = pl.concat(
         [part.truth.select(pl.lit(platform).alias("platform"), pl.all()) for platform, part in made.items() if platform != WORKS]
     )
@@ -95,11 +95,11 @@ def write_world(
     if out.exists() and any(out.iterdir()):
         raise FileExistsError(f"{out} is not empty: name a new folder, or remove it first")
     day = str(settings.dump_date)
-    counts = dict.fromkeys(SOURCES, 0)
-    folders = {platform: out / platform / day for platform in SOURCES}
+    counts = dict.fromkeys(PLATFORMS, 0)
+    folders = {platform: out / platform / day for platform in PLATFORMS}
     dumps = {platform: _open_dump(settings, platform, folder) for platform, folder in folders.items()}
     others = (
-        {platform: _open_dump(settings, platform, out / "alternative" / platform / day) for platform in SOURCES}
+        {platform: _open_dump(settings, platform, out / "alternative" / platform / day) for platform in PLATFORMS}
         if settings.alternative_forms
         else {}
     )

@@ -15,7 +15,7 @@ from catalog_api.middleware.authentication import OPEN_TO_ALL
 from catalog_api.problems import CODES
 from catalog_api.reference import read_reference_style
 from catalog_api.server.request_statistics import REPORTS_FOLDER
-from catalog_api.service import Service
+from catalog_api.service import Description, Service
 from catalog_api.wire.service_types import Changelog, ErrorCode, ErrorCodes, Readiness
 from catalog_store.scrub import read_state
 
@@ -49,13 +49,13 @@ def get_changelog() -> Answer:
 @get("/v1/openapi.json", opt=_OPEN, sync_to_thread=False)
 def get_openapi_document(scope: Scope) -> Answer:
     """Return the machine-readable description, generated from the declared routes."""
-    return Answer(get_service(scope).description)
+    return Answer(_describe(scope).document)
 
 
 @get("/v1/docs", opt=_OPEN, sync_to_thread=False)
 def get_reference_page(scope: Scope) -> Answer:
     """Return the reference for people, rendered from the description."""
-    return Answer(get_service(scope).reference, _PAGE_POLICY, media_type="text/html; charset=utf-8")
+    return Answer(_describe(scope).page, _PAGE_POLICY, media_type="text/html; charset=utf-8")
 
 
 @get("/v1/docs/style.css", opt=_OPEN, sync_to_thread=False)
@@ -94,6 +94,11 @@ async def check_readiness(scope: Scope) -> Answer:
             damaged_files=None if scrubbed is None or scrubbed.snapshot != standing.served else len(scrubbed.damaged),
         )
     )
+
+
+def _describe(scope: Scope) -> Description:
+    service = get_service(scope)
+    return service.describe(service.live.platforms)
 
 
 def get_service(scope: Scope) -> Service:

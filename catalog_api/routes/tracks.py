@@ -11,8 +11,19 @@ import msgspec
 
 from catalog_api.answers import Answer, append_members, build_location_header, encode_answer
 from catalog_api.metering import Execution, Lookup, Question
-from catalog_api.parameters import INCLUDE, ISRC, OF_ID, OF_ISRC, OF_PLATFORM, OF_URL, TRACK_ID, Parameter, ParameterValues
-from catalog_api.platform_urls import PlatformId, build_links, parse_platform_url
+from catalog_api.parameters import (
+    INCLUDE,
+    ISRC,
+    OF_ID,
+    OF_ISRC,
+    OF_PLATFORM,
+    OF_URL,
+    TRACK_ID,
+    Parameter,
+    ParameterValues,
+    PlatformParameter,
+)
+from catalog_api.platform_urls import PlatformId, build_links, list_templates, parse_platform_url
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
@@ -52,7 +63,8 @@ def build_unknown_isrc_error(isrc: str) -> ApiError:
 
 def find_ids_on_platform(catalog: Catalog, named: PlatformId) -> list[int]:
     """Return the tracks with this id on a platform, most popular first; ApiError `not_found`."""
-    found = catalog.find_ids_by_external(named.platform, named.external_id)
+    # The snapshot may have changed since the parameters were read.
+    found = catalog.find_ids_by_external(named.platform, named.external_id) if named.platform in catalog.platforms else []
     if not found:
         raise ApiError("not_found", f"No track is known as {named.external_id} on {named.platform}.")
     return found
@@ -68,8 +80,8 @@ def find_ids(catalog: Catalog, values: ParameterValues, by: Parameter[Any]) -> l
         if found is None:
             raise build_unknown_isrc_error(values[OF_ISRC])
         return [found]
-    platform = next(name for name, parameter in OF_PLATFORM.items() if parameter is by)
-    return find_ids_on_platform(catalog, PlatformId(platform, values[OF_PLATFORM[platform]]))
+    platform = by.platform if isinstance(by, PlatformParameter) else ""
+    return find_ids_on_platform(catalog, PlatformId(platform, values[by]))
 
 
 def read_summary(body: bytes) -> TrackSummary:
@@ -87,7 +99,7 @@ def include_members(service: Service, catalog: Catalog, track_id: int, body: byt
     if "isrcs" in wanted:
         members["isrcs"] = catalog.list_isrcs(track_id)
     if "links" in wanted:
-        members["links"] = build_links(catalog.list_links(track_id), service.settings.url_templates)
+        members["links"] = build_links(catalog.list_links(track_id), list_templates(catalog, service.settings.url_templates))
     if PROVENANCE in wanted and (evidence := catalog.collect_evidence(track_id)) is not None:
         members[PROVENANCE] = _build_provenance(evidence, catalog.read_genre_evidence(track_id))
     return append_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
@@ -163,12 +175,12 @@ def links(values: ParameterValues) -> Question:
     For an id of several tracks (a release of catalog_a) the answer is the most popular; `alternatives` names the others. `url` takes the
     address of a track on a platform.
     """
-    by = values.find_sent(_ONE_OF)
+    by = values.find_sent()
 
     def work(catalog: Catalog, service: Service) -> Answer:
         if by is OF_URL:
             # The templates are the operator's, so they are read for each request and not at import.
-            named = parse_platform_url(values[OF_URL], service.settings.url_templates)
+            named = parse_platform_url(values[OF_URL], list_templates(catalog, service.settings.url_templates))
             if named is None:
                 raise ApiError("not_found", "The address is not that of a track on a platform of the catalog.")
             candidates = find_ids_on_platform(catalog, named)
@@ -176,7 +188,7 @@ def links(values: ParameterValues) -> Question:
             candidates = find_ids(catalog, values, by)
         track_id, body = find_body(catalog, candidates[0])
         track = read_summary(body)
-        found = build_links(catalog.list_links(track_id), service.settings.url_templates)
+        found = build_links(catalog.list_links(track_id), list_templates(catalog, service.settings.url_templates))
         answer = encode_answer(TrackLinks(track_id, track.title, track.isrc, found, candidates[1:]))
         answer.headers |= build_location_header("/v1/tracks/links?id=", candidates[0], track_id)
         return answer

@@ -26,7 +26,7 @@ _ONE_OF = (OF_ID, OF_ISRC)
 )
 def iswcs_of_track(values: ParameterValues) -> Question:
     """Return the works that the track performs; exactly one of `isrc` and `id` names it. The list is empty when none is known."""
-    by = values.find_sent(_ONE_OF)
+    by = values.find_sent()
 
     def work(catalog: Catalog, _service: Service) -> Answer:
         named = find_ids(catalog, values, by)[0]

@@ -14,7 +14,7 @@ from catalog_store.cursors import Place
 from catalog_store.name_keys import build_name_key
 from catalog_store.queries.entity_names import find_ids_by_name, rank_entities, read_entities
 from catalog_store.queries.pages import BodyPage, check_limit
-from catalog_store.serving.lookup_keys import BARCODE, ENTITY_SPACES, TITLE, hash_title, normalize_key
+from catalog_store.serving.lookup_keys import BARCODE, TITLE, hash_title, normalize_key, number_entity_space
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving.store import SET_LIMIT
 from catalog_store.serving.stored_body import restore_releases
@@ -133,7 +133,7 @@ def _find_ids(store: ServingStore, space: str, keys: Sequence[int | str]) -> dic
     found: dict[int | str, list[int]] = {}
     for chosen, marks in _split(list(dict.fromkeys(keys))):
         rows = store.fetch_rows(
-            f"SELECT key, id FROM entity_key WHERE space = ? AND key IN ({marks}) ORDER BY key, id", (ENTITY_SPACES.index(space), *chosen)
+            f"SELECT key, id FROM entity_key WHERE space = ? AND key IN ({marks}) ORDER BY key, id", (number_entity_space(space), *chosen)
         )
         for key, one in rows:
             found.setdefault(key, []).append(one)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from catalog_store.identifiers import normalise_isrc
-from catalog_store.platforms import LINK_SOURCES
 from catalog_store.queries.platform_links import PlatformLink
-from catalog_store.serving.lookup_keys import ISRC, KEY_SPACES, hash_key, normalize_key
+from catalog_store.serving.lookup_keys import ISRC, hash_key, normalize_key, number_key_space, number_source
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving.stored_body import has_isrc, is_linked, read_companion, restore_track, restore_tracks
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from catalog_store.serving.stored_body import StoredBody
 
 _LARGEST_ID = 2**63 - 1
-_ISRC_SPACE = KEY_SPACES.index(ISRC)
+_ISRC_SPACE = number_key_space(ISRC)
 _BARE_ISRC = re.compile(r"[A-Z]{2}[A-Z0-9]{3}(?!0{7})[0-9]{7}")
 """An ISRC that `normalise_isrc` returns unchanged."""
 
@@ -145,11 +144,11 @@ def find_ids_by_isrcs(store: ServingStore, isrcs: Sequence[str]) -> dict[str, in
 
 def find_ids_by_external(store: ServingStore, source: str, external_id: str) -> list[int]:
     """Return the recordings of a platform's id, most popular first, ties by id; ids that the platform merged count too."""
-    place, key = _find_platform_index(source), normalize_key(source, external_id)
+    key = normalize_key(source, external_id)
     found = []
-    for candidate in dict.fromkeys(store.keys.find_candidates((hash_key(KEY_SPACES.index(source), key),))[0]):
+    for candidate in dict.fromkeys(store.keys.find_candidates((hash_key(number_key_space(source), key),))[0]):
         body = store.read_track(candidate)
-        if body is not None and is_linked(body, place, key):
+        if body is not None and is_linked(body, source, key):
             found.append(candidate)
     return found or find_ids_by_externals(store, source, [external_id]).get(external_id, [])
 
@@ -157,35 +156,32 @@ def find_ids_by_external(store: ServingStore, source: str, external_id: str) -> 
 def find_ids_by_externals(store: ServingStore, source: str, external_ids: Sequence[str]) -> dict[str, list[int]]:
     """Return the recordings of many ids of one platform, by the spelling given.
 
-    Unknown ids are absent. ValueError for an unknown platform.
+    Unknown ids are absent.
     """
-    place = _find_platform_index(source)
     keys = {external_id: normalize_key(source, external_id) for external_id in external_ids}
     found = _find_linked(store, source, keys.values())
     if unknown := [key for key in keys.values() if key not in found]:
         marks = ",".join("?" * len(unknown))
         # Ids that the platform merged lead to their survivors. They are rare, so only keys without a recording are looked up.
-        retired = dict(store.fetch_rows(f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (place, *unknown)))
+        retired = dict(
+            store.fetch_rows(
+                f"SELECT key, new_key FROM retired_key WHERE source = ? AND key IN ({marks})", (number_source(source), *unknown)
+            )
+        )
         heirs = _find_linked(store, source, retired.values()) if retired else {}
         found |= {key: heirs[heir] for key, heir in retired.items() if heir in heirs}
     return {external_id: found[key] for external_id, key in keys.items() if key in found}
 
 
-def _find_platform_index(source: str) -> int:
-    if source not in LINK_SOURCES:
-        raise ValueError(f"unknown platform {source!r}: one of {', '.join(LINK_SOURCES)}")
-    return LINK_SOURCES.index(source)
-
-
 def _find_linked(store: ServingStore, source: str, keys: Iterable[str]) -> dict[str, list[int]]:
     """Return the recordings whose links hold each key; keys without any are absent."""
-    candidates = _find_candidates(store, KEY_SPACES.index(source), keys)
-    bodies, place = _read_tracks(store, candidates), LINK_SOURCES.index(source)
+    candidates = _find_candidates(store, number_key_space(source), keys)
+    bodies = _read_tracks(store, candidates)
     found: dict[str, list[int]] = {}
     for key, ids in candidates.items():
         for one in dict.fromkeys(ids):
             body = bodies.get(one)
-            if body is not None and is_linked(body, place, key):
+            if body is not None and is_linked(body, source, key):
                 found.setdefault(key, []).append(one)
     return found
 

@@ -13,6 +13,7 @@ import zstandard
 
 from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.fragments import RELEASE_FRAGMENTS, TRACK_FRAGMENTS, condense_expr
+from catalog_store.serving.link_marks import encode_mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,11 +87,12 @@ def encode_companions(recordings: pl.DataFrame, links: pl.DataFrame, isrcs: pl.D
     Return [recording_id, companion] with one line of JSON per row of `recordings`, in their order. Links are in platform order, the ids of
     one platform shortest first (for numbers: oldest first). ISRCs other than the representative one, and ISWCs, are in their own order.
     """
-    source = pl.col("source").replace_strict({source: str(index) for index, source in enumerate(LINK_SOURCES)})
+    source = pl.col("source").replace_strict({source: encode_mark(source) for source in LINK_SOURCES})
+    place = pl.col("source").replace_strict({source: place for place, source in enumerate(LINK_SOURCES)})
     # A null slug stays null in the sum, and `drop_nulls` removes it below.
     slug = SLUG_MARK + pl.col("slug")
     lists = {
-        "links": (links.sort(source, pl.col("external_id").str.len_bytes(), "external_id"), [source + pl.col("external_id"), slug]),
+        "links": (links.sort(place, pl.col("external_id").str.len_bytes(), "external_id"), [source + pl.col("external_id"), slug]),
         "isrcs": (isrcs.filter(~pl.col("is_representative")).sort("isrc"), [pl.col("isrc")]),
         "works": (works.sort("iswc"), [pl.col("iswc").str.slice(1)]),
     }

@@ -12,7 +12,7 @@ import polars as pl
 
 from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.serving.lookup_keys import BARCODE, ENTITY_SPACES, TITLE, hash_title
+from catalog_store.serving.lookup_keys import BARCODE, TITLE, hash_title, number_entity_space
 from catalog_store.sql_text import quote_list
 from catalog_store.tables.files import read_blocks, render_sql_source
 
@@ -36,18 +36,18 @@ def write_entity_keys(file: sqlite3.Connection, tables: Mapping[str, Path], sort
 
 def _list_queries(tables: Mapping[str, Path], scratch: Path) -> Iterator[str]:
     """Yield DuckDB queries for the rows of each space, in key order."""
-    barcode = ENTITY_SPACES.index(BARCODE)
+    barcode = number_entity_space(BARCODE)
     releases = render_sql_source(tables["release"])
     yield f"SELECT {barcode}, gtin::BIGINT AS key, release_id FROM {releases} WHERE gtin IS NOT NULL ORDER BY key, release_id"
     # A catalog without releases has no such file.
     if titles := _write_titles(tables["release"], scratch):
-        yield f"SELECT {ENTITY_SPACES.index(TITLE)}, key, release_id FROM read_parquet({quote_list(titles)}) ORDER BY key, release_id"
+        yield f"SELECT {number_entity_space(TITLE)}, key, release_id FROM read_parquet({quote_list(titles)}) ORDER BY key, release_id"
     for kind in ("release", "artist"):
         sources = render_sql_source(tables[f"{kind}_source"])
         for platform in CATALOG_PLATFORMS:
             # A platform that gives only names has ids such as `name:<key>`, which no caller knows.
             yield (
-                f"SELECT {ENTITY_SPACES.index(f'{kind} on {platform}')}, external_id, {kind}_id FROM {sources} "
+                f"SELECT {number_entity_space(f'{kind} on {platform}')}, external_id, {kind}_id FROM {sources} "
                 f"WHERE platform = '{platform}' AND NOT starts_with(external_id, 'name:') ORDER BY external_id, {kind}_id"
             )
 

@@ -6,19 +6,44 @@ reach these functions.
 
 from __future__ import annotations
 
+from functools import cache
+
 from xxhash import xxh3_64_intdigest
 
-from catalog_store.platforms import CATALOG_B, CATALOG_PLATFORMS, LINK_SOURCES
+from catalog_store.platforms import CATALOG_B, SHIPPED_PLATFORMS, VIDEO_A
 
 ISRC = "isrc"
-KEY_SPACES = (ISRC, *LINK_SOURCES)
+KNOWN_SOURCES = (*SHIPPED_PLATFORMS, VIDEO_A)
+"""The sources that the format numbers. Every other source has a number made from its key, so no number depends on the others."""
+KEY_SPACES = (ISRC, *KNOWN_SOURCES)
 NAME_KINDS = ("artist", "label", "genre")
 BARCODE, TITLE = "barcode", "title"
-ENTITY_SPACES = (BARCODE, TITLE, *(f"{kind} on {platform}" for kind in ("release", "artist") for platform in CATALOG_PLATFORMS))
-"""Kinds of keys of releases and artists, in the order of table `entity_key`."""
+ENTITY_SPACES = (BARCODE, TITLE, *(f"{kind} on {platform}" for kind in ("release", "artist") for platform in SHIPPED_PLATFORMS))
+"""Kinds of keys of releases and artists that the format numbers, in the order of table `entity_key`."""
 
 # Seeds of names follow those of KEY_SPACES, so a name and a platform id of the same text get different hashes.
 _NAME_SPACE = len(KEY_SPACES)
+
+
+def number_source(source: str) -> int:
+    """Return the number of a source in table `retired_key`."""
+    return _number(KNOWN_SOURCES, source)
+
+
+def number_key_space(space: str) -> int:
+    """Return the seed for keys of this space: ISRC or a source."""
+    return _number(KEY_SPACES, space)
+
+
+def number_entity_space(space: str) -> int:
+    """Return the number of a kind of keys of releases and artists: BARCODE, TITLE, `<kind> on <platform>`."""
+    return _number(ENTITY_SPACES, space)
+
+
+@cache
+def _number(known: tuple[str, ...], name: str) -> int:
+    # Above all indexes, and an integer that SQLite accepts.
+    return known.index(name) if name in known else (xxh3_64_intdigest(name.encode()) >> 1) | 1 << 32
 
 
 def normalize_key(space: str, text: str) -> str:
@@ -28,7 +53,7 @@ def normalize_key(space: str, text: str) -> str:
 
 
 def hash_key(space: int, text: str) -> int:
-    """Return the 64-bit hash of a key: XXH3, seeded with `space`, an index in KEY_SPACES."""
+    """Return the 64-bit hash of a key: XXH3, seeded with `space`, the number of a space of keys."""
     # XXH3 takes .04 us a key; a mixing function in plain Python took .7. The seed keeps equal ids of two platforms apart.
     return xxh3_64_intdigest(text.encode(), space)
 

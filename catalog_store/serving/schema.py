@@ -13,8 +13,8 @@ and bodies too.
     1. after `{"id":<recording_id>,"title":"`, with the pieces of fragments.py restored, the wire JSON of the track: id, title,
        releases[{id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date, release_date_precision}],
        artists[{id, name, is_primary, is_remixer, credited_as?}], isrc, duration, genre[], subgenre[]
-    2. its companion data, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the index of its platform
-       in LINK_SOURCES (one digit) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
+    2. its companion data, JSON: [artist display string, links, other ISRCs, ISWCs as ten digits]; a link is the mark of its platform
+       (link_marks.encode_mark) and the external id, followed, if there is one, by a text of "/" and its slug; in answer order
   bodies/release
     the same:
     1. after `{"id":<release_id>,"title":"`: id, title, artist{id, name, credited_as?}, label{id, name}|null, release_date,
@@ -29,10 +29,10 @@ and bodies too.
     kind: index in lookup_keys.NAME_KINDS; hash: lookup_keys.hash_name of the name key of a name; other_name: that name when credits use it
     instead of the artist's own (`credited_as` above), else empty
   entity_key(space, key, id)
-    keys of releases and artists; space: index in lookup_keys.ENTITY_SPACES; key: a GTIN-14 as integer, lookup_keys.hash_title of the
+    keys of releases and artists; space: lookup_keys.number_entity_space; key: a GTIN-14 as integer, lookup_keys.hash_title of the
     title of a release, or the id on a platform as text
   retired_key(source, key, new_key)
-    ids that a platform merged into others, and the ids that replace them; source: index in LINK_SOURCES
+    ids that a platform merged into others, and the ids that replace them; source: lookup_keys.number_source
   work(iswc, title, recordings)
     iswc: the ten digits as integer; recordings: uint64, little endian, ascending: `unheard` (catalog_store/lists/dates.py) times 2^40
     plus the recording id, so most popular first, ties by id

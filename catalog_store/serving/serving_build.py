@@ -30,7 +30,7 @@ from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.entity_keys import write_entity_keys
 from catalog_store.serving.key_index import build_keys
-from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
+from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name, number_source
 from catalog_store.serving.row_layers import create_file, share_rows
 from catalog_store.serving.schema import (
     BASE_DDL,
@@ -324,8 +324,11 @@ def _split_blocks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def _list_redirect_queries() -> Iterator[tuple[str, str]]:
     """Yield (table, DuckDB query for its rows in key order)."""
-    for position, platform in enumerate(LINK_SOURCES):
-        yield "retired_key", f"SELECT {position}, old_id, new_id FROM external_redirect WHERE source = '{platform}' ORDER BY old_id"
+    for platform in LINK_SOURCES:
+        yield (
+            "retired_key",
+            f"SELECT {number_source(platform)}, old_id, new_id FROM external_redirect WHERE source = '{platform}' ORDER BY old_id",
+        )
     for position, kind in enumerate(REDIRECT_KINDS):
         yield "redirect", f"SELECT {position}, old_id, new_id FROM redirect WHERE kind = '{kind}' ORDER BY old_id"
 

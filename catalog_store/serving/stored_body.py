@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from catalog_store.platforms import LINK_SOURCES
 from catalog_store.serving.body_encoding import SLUG_MARK
 from catalog_store.serving.fragments import expand_release, expand_track
+from catalog_store.serving.link_marks import encode_mark, split_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,7 +94,7 @@ def read_companion(stored: StoredBody) -> Companion:
         if text[0] == SLUG_MARK:
             links[-1] = (*links[-1][:2], text[1:])
         else:
-            links.append((LINK_SOURCES[int(text[0])], text[1:], None))
+            links.append((*split_link(text), None))
     return Companion(credit, tuple(links), isrcs, works)
 
 
@@ -119,9 +119,9 @@ def has_isrc(stored: StoredBody, isrc: str) -> bool:
     return (before >= 0 and stored.text.startswith(code + b"\x05", before + 1)) or _has_text(b'"%b"' % code, stored)
 
 
-def is_linked(stored: StoredBody, source: int, external_id: str) -> bool:
-    """Return whether a track has that link; `source` is an index in LINK_SOURCES."""
-    link = f"{source}{external_id}"
+def is_linked(stored: StoredBody, source: str, external_id: str) -> bool:
+    """Return whether a track has that link."""
+    link = encode_mark(source) + external_id
     # A link of ten digits looks like an ISWC, so only decoding distinguishes them.
     if len(link) != _ISWC_DIGITS and _has_text(_ENCODED(link), stored):
         return True

@@ -19,6 +19,7 @@ import polars as pl
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
 
+from catalog_store.platforms import find_genre_scope
 from genre_rules import Classifier, compile_book, load_book
 from pipeline.build.identity import attach, find_namesakes, find_shared_names, group_nodes, weigh_likeness
 from pipeline.build.labels import NO_LABEL
@@ -286,5 +287,8 @@ def _find_mains(strings: pl.DataFrame) -> pl.DataFrame:
     if strings.is_empty():  # the rules take .2 s to compile, whatever the number of strings
         return strings.with_columns(mains=pl.lit(None, pl.List(pl.Int32)))
     classify = Classifier(compile_book(load_book())).classify
-    mains = [[tag.node.main_id for tag in classify(platform, genre, parent).tags] for platform, parent, genre in strings.iter_rows()]
+    mains = [
+        [tag.node.main_id for tag in classify(find_genre_scope(platform), genre, parent).tags]
+        for platform, parent, genre in strings.iter_rows()
+    ]
     return strings.with_columns(mains=pl.Series(mains, dtype=pl.List(pl.Int32)))

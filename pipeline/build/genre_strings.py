@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.platforms import find_genre_scope
 from catalog_store.record_keys.numbers import hash_columns
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def read_strings(strings: pl.DataFrame, compile_rules: Callable[[], Classifier])
     classify = compile_rules().classify
     rows = []
     for platform, parent, genre in strings.select(KEY).iter_rows():
-        answer = classify(platform, genre, parent)
+        answer = classify(find_genre_scope(platform), genre, parent)
         tags = [{"genre_id": tag.node.id, "main_id": tag.node.main_id, "rule_id": tag.rule_id} for tag in answer.tags]
         rows.append((platform, parent, genre, tags, answer.is_known))
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -19,8 +19,8 @@ def test_options_beat_the_environment_which_beats_the_file_which_beats_the_defau
     environment = {"CATALOG_API_SETTINGS": str(file), "CATALOG_API_PORT": "11", "CATALOG_API_WORKERS": "12", "HOME": "/"}
     settings = load_settings(environment, {"port": 21, "host": None})
     assert (settings.port, settings.workers, settings.host, settings.idle_seconds) == (21, 12, "file", ApiSettings().idle_seconds)
-    assert settings.url_templates["store_a"] == "https://example.org/{id}"
-    assert settings.url_templates["catalog_a"] == ApiSettings().url_templates["catalog_a"]
+    # The snapshot gives the templates of the other platforms.
+    assert settings.url_templates == {"store_a": "https://example.org/{id}"}
 
 
 def test_workers_get_the_settings_by_the_environment_unchanged(tmp_path: Path) -> None:

@@ -98,5 +98,6 @@ def test_every_number_has_bounds() -> None:
         "MailAddresses",
         "MailAddresses | None",
         "MailServer | None",
+        "Folders | None",
     }
     assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None"} | checked

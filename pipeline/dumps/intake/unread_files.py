@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 from catalog_store.folder_listing import list_tree
-from catalog_store.platforms import CATALOG_B, FINGERPRINTS, STORE_A, STREAMSVC_A, STREAMSVC_B, WORKS
+from catalog_store.platforms import FINGERPRINTS, PLATFORMS, WORKS
 from pipeline.dumps.readers.json_files import LANDING_NOTES
 from pipeline.dumps.staging.reject_reasons import Reason
 
@@ -29,34 +29,14 @@ EVERYWHERE = (
 )
 """Names, in lower case, of checksums, licences and notes that are beside dumps of all kinds."""
 OF_PLATFORM = {
-    CATALOG_B: (
-        *("mbdump-*.tar*", "schema_sequence", "replication_sequence", "json_dumps_schema_number", "current*", "mbdump/*"),
-        *(f"{name}.tar*" for name in ("area", "event", "genre", "instrument", "place", "series", "url")),
-    ),
+    **{key: platform.companions for key, platform in PLATFORMS.items()},
     FINGERPRINTS: ("*-track_meta-update.*", "*-track_puid-update.*"),
-    STREAMSVC_A: ("*available_markets*", "*_images*", "*audio_features*", "*audio_analysis*", "*-wal", "*-shm", "*-journal"),
-    STREAMSVC_B: (
-        *("*popularitytopchartalbums*", "popularitytopchartalbums*/*", "*popularitytopchartalbums*/*"),
-        *("*album_popularity_per_genre*", "*song_price*", "*collection_price*", "*song_translation*", "*collection_translation*"),
-        *(
-            "*artist_translation*",
-            "*artist_match*",
-            "*artist_type*",
-            "*collection_type*",
-            "*media_type*",
-            "*role",
-            "*role.*",
-            "*key_value*",
-        ),
-        *("*storefront*", "*video*", "*application*", "*mix*", "*imix*", "*translation_type*", "*genre_video*", "*match_*"),
-    ),
-    STORE_A: ("bp_key*", "bp_chart*", "bp_media*", "bp_status*", "bp_release_media*", "audio_features*", "sp_*"),
     WORKS: (
         *("*manifest*", "*releases*.tsv*", "*releaseidentifiers*.tsv*", "*parties*.tsv*", "*workidentifiers*.tsv*", "*worktitles*.tsv*"),
         *("*alternat*.tsv*", "*rightshares*.tsv*", "*workright*.tsv*", "*unclaimed*.tsv*", "*iprelat*.tsv*", "*.schema*"),
     ),
 }
-"""Files that deliveries of a platform are known to hold and that the catalog does not need. Matched by name or by path."""
+"""Files that deliveries are known to hold and that the catalog does not need. Matched by name or by path."""
 
 
 def is_companion(platform: str, name: str) -> bool:
