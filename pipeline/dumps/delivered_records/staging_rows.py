@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.identifiers import NUMBER_SHAPE, normalise_gtin_expr
+from catalog_store.identifiers import normalise_gtin_expr
+from catalog_store.platforms import PLATFORMS
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.delivered_records.record_shapes import TEXTS
 from pipeline.dumps.fields.dates import parse_date
@@ -44,7 +45,7 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     block = block.drop("position", "is_part", strict=False)
     is_other = RowRule(Reason.NOT_AUDIO, pl.col("kind").is_not_null(), "kind")
     # A video is rejected as such before its id is judged: an operator need not correct it.
-    block, rejects = split_rows(block, entity, "id", [is_other, *_build_identity_rules(number=True)])
+    block, rejects = split_rows(block, entity, "id", [is_other, *_build_identity_rules(PLATFORMS[out.platform].id_shape)])
     out.write_rejects(rejects)
     block = pl.concat([block, read_isrc_lists(block["isrc"])], how="horizontal")
     if "_is_placed" not in block.columns:
@@ -184,10 +185,10 @@ def _read_share() -> pl.Expr:
     return pl.when(pl.col("popularity_share").is_between(0, 1)).then(pl.col("popularity_share"))
 
 
-def _build_identity_rules(*, number: bool = False) -> list[RowRule]:
+def _build_identity_rules(shape: str | None = None) -> list[RowRule]:
     return [
         RowRule(Reason.MISSING_ID, nullify_blank("id").is_null()),
-        *([RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(NUMBER_SHAPE), "id")] if number else []),
+        *([RowRule(Reason.INVALID_ID, ~pl.col("id").str.contains(shape), "id")] if shape else []),
         # After the id was judged: a repeated wrong id is reported as wrong.
         RowRule(Reason.DUPLICATE_ID, pl.col("_later"), "id"),
         RowRule(Reason.MISSING_TITLE, nullify_blank("title").is_null()),
