@@ -16,8 +16,8 @@ from catalog_api.parameters import add_platform_parameters
 from catalog_api.problems import CODES, PROBLEM_TYPE
 from catalog_api.reference.examples import add_examples
 from catalog_api.route_declaration import build_path_template
-from catalog_api.wire.event_messages import EVENT_DATA
 from catalog_api.wire.catalog_types import PlatformLink
+from catalog_api.wire.event_messages import EVENT_DATA
 from catalog_api.wire.service_types import Problem, QuotaProblem
 from catalog_store.platforms import PLATFORMS
 
