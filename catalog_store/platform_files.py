@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE
 from yaml_documents import DocumentError, read_document
 
@@ -72,7 +73,7 @@ def read_platforms(folders: Iterable[Path]) -> tuple[Platform, ...]:
     """Return the platforms below folders, by position. DocumentError: a file is wrong, or two platforms contradict each other."""
     found: dict[str, tuple[Platform, Path]] = {}
     for folder in folders:
-        files = sorted(folder.glob(f"*/{FILE_NAME}"))
+        files = [file for each in list_folder(folder) if (file := each / FILE_NAME).is_file()]
         if not files:
             raise DocumentError(str(folder), None, "", f"holds no <key>/{FILE_NAME}: correct {SEARCH_PATH}, or restore the folder")
         for file in files:
