@@ -71,6 +71,7 @@ def build_app(
         context.close()
         await recognition.close()
         live.close()
+        service.fixed.close()
         await unknown_keys.close()
         await limiter.close()
         # Last: the parts above may still use the database.

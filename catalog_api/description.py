@@ -33,7 +33,16 @@ API_VERSION = "1.0.0"
 """The version of the machine-readable description (specification, part 9)."""
 
 _ALWAYS = (
-    *("missing_api_key", "invalid_api_key", "invalid_parameter", "rate_limited", "internal_error", "catalog_unavailable"),
+    *(
+        "missing_api_key",
+        "invalid_api_key",
+        "address_not_allowed",
+        "scope_required",
+        "invalid_parameter",
+        "rate_limited",
+        "internal_error",
+        "catalog_unavailable",
+    ),
     *("accounts_unavailable", "request_timeout", "headers_too_large"),
 )
 _METERED = ("quota_exceeded",)
@@ -256,6 +265,8 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
     codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
     if route.feature:
         codes.append("plan_required")
+    if route.is_live_only:
+        codes.append("live_key_required")
     if route.needs_card:
         codes.append("payment_method_required")
     if route.other_types and not route.is_file:

@@ -54,6 +54,7 @@ CODES = {
     "plan_required": Code(403, "Paid plan required", "This route is part of the paid plans: change the plan of the account."),
     "payment_method_required": Code(403, "Payment card required", "Monitoring is paid per stream: have a payment card put on file first."),
     "scope_required": Code(403, "Scope required", "The key lacks a scope: use a key that has it, or create one."),
+    "live_key_required": Code(403, "Live key required", "Test keys only read a small fixed catalog: use a live key."),
     "address_not_allowed": Code(403, "Address not allowed", "The key is limited to other addresses: send the request from one of those."),
     "bad_request": Code(400, "Bad request", "The request is not HTTP: check the client."),
     "invalid_parameter": Code(400, "Invalid parameter", "Correct the parameters listed in errors."),

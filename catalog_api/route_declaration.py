@@ -46,6 +46,7 @@ class Route:
 
     - `feature`: what the account's plan must include; `needs_card`: the account must have a payment card.
     - `price`: what the description states, one credit an answer unless named; `is_free`: costs no credits.
+    - `is_live_only`: test keys may not use it.
     - `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
     - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
       which reads as `{}`. `https_only` restricts the addresses in it.
@@ -66,6 +67,7 @@ class Route:
     needs_card: bool = False
     price: Price | None = None
     is_free: bool = False
+    is_live_only: bool = False
     is_about_catalog: bool = True
     names_build: bool = False
     takes_idempotency_key: bool = False
@@ -109,8 +111,11 @@ class Route:
         """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
         state = scope["state"]
         state["route"] = self.path
-        if self.key_scope not in state["caller"].scopes:
+        caller = state["caller"]
+        if self.key_scope not in caller.scopes:
             raise refuse_scope(self.key_scope)
+        if self.is_live_only and caller.is_test:
+            raise ApiError("live_key_required", "A test key changes nothing and has no jobs.")
         # Plan and card come before the parameters (contract A8): what is wrong with them does not concern a caller who may not
         # ask.
         if self.feature is not None:

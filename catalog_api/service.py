@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_api.middleware.time_slices import TimeSlices
+from catalog_api.test_mode.fixed_service import FixedService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,3 +46,9 @@ class Service:
     """Recognition of recordings in audio."""
     time_slices: TimeSlices = field(default_factory=TimeSlices)
     """For questions that occupy the event loop for milliseconds."""
+    fixed: FixedService = field(default_factory=FixedService)
+    """Parts for test keys."""
+
+    async def open_for_test_keys(self) -> Service:
+        """Return the service that answers test keys."""
+        return replace(self, **(await self.fixed.open(self.accounts))._asdict())

@@ -36,6 +36,13 @@ class Charge(NamedTuple):
     """The UTC day of the commit, `2026-11-21`; its month is the month charged."""
     is_replay: bool = False
     """The idempotency key was charged before. Nothing was taken now; `granted` is the amount taken then."""
+    is_free: bool = False
+    """A test key asked: everything is granted, nothing taken."""
+
+    @property
+    def taken(self) -> int:
+        """Credits taken now."""
+        return 0 if self.is_replay or self.is_free else self.granted
 
     @property
     def remaining(self) -> int:

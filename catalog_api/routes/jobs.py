@@ -81,6 +81,7 @@ def find_input_type_problems(values: ParameterValues) -> list[ParameterProblem]:
     Job,
     tag="Jobs",
     summary="Resolve up to a million rows",
+    is_live_only=True,
     failures=("idempotency_key_reused", "job_limit", "jobs_unavailable"),
     price=OF_JOB,
     is_about_catalog=False,

@@ -39,6 +39,7 @@ _CURSORS = CursorCodec()
     Suggestion,
     tag="Suggestions",
     summary="Suggest a correction",
+    is_live_only=True,
     parameters=(TRACK_ID,),
     failures=("not_found", "idempotency_key_reused"),
     feature=_FEATURE,

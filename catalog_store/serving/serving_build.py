@@ -10,7 +10,7 @@ import shutil
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import duckdb
@@ -313,8 +313,8 @@ def _pack_works(rows: pl.DataFrame) -> list[tuple[int, str, bytes]]:
     works = rows.group_by("code", maintain_order=True).agg(pl.col("title").first(), pl.col("packed").drop_nulls())
     packed = works["packed"].explode(empty_as_null=False).to_numpy().astype("<u8").tobytes()
     ends = (works["packed"].list.len().cast(pl.Int64).cum_sum() * _PACKED_BYTES).to_list()
-    starts = [0, *ends[:-1]]
-    recordings = [packed[start:end] for start, end in zip(starts, ends, strict=True)]
+    # There may be none: a catalog of one work has no work before its last.
+    recordings = [packed[start:end] for start, end in pairwise([0, *ends])]
     return list(zip(works["code"].to_list(), works["title"].to_list(), recordings, strict=True))
 
 

@@ -45,6 +45,41 @@ def test_a18_key_is_refused_from_other_addresses(on_sqlite: Api) -> None:
     assert problem(api.get("/v1/nothing", key=limited(api, networks=("192.0.2.0/24",)))) == (403, "address_not_allowed", [])
 
 
+def test_a20_test_key_reads_the_fixed_catalog_for_nothing(on_sqlite: Api) -> None:
+    api = on_sqlite.as_caller()
+    caller = api.accounts.keys.find_caller(api.key)
+    assert caller is not None
+    key = api.accounts.keys.create(caller.account_id, rights=build_rights(is_test=True)).key
+    asked = {
+        "/v1/tracks/isrc/gbtst2400001": ("title", "First Light"),
+        "/v1/tracks/7": ("id", 1),
+        "/v1/tracks/search?artist=mira+vale&title=glas+garden": ("results", 0),
+        "/v1/artists/2": ("name", "Mira Vale"),
+        "/v1/releases/1": ("title", "First Light"),
+        "/v1/tracks/iswc/T0345246801": ("iswc", "T0345246801"),
+        "/v1/genres": ("genres", 0),
+    }
+    for path, (member, value) in asked.items():
+        answer = api.get(path, key=key)
+        assert answer.status_code == 200, (path, answer.text)
+        found = answer.json()[member]
+        assert found == value if value else found, path
+        assert (answer.headers["x-catalog-build"], answer.headers["x-credits-used"]) == ("test", "0")
+    unknown = api.get("/v1/tracks/8", key=key)
+    assert (problem(unknown), unknown.headers["x-credits-used"]) == ((404, "not_found", []), "0")
+    batch = {"input_type": "isrc", "items": ["GBTST2500001", "USTST2500009", "x"]}
+    resolved = [api.post("/v1/tracks/resolve", batch, key=key, headers={"idempotency-key": "k"}) for _ in range(2)]
+    assert resolved[0].json() == resolved[1].json()
+    assert [row["status"] for row in resolved[0].json()["results"]] == ["matched", "matched", "not_found"]
+    live = api.post("/v1/tracks/resolve", batch, headers={"idempotency-key": "k"})
+    assert [row["status"] for row in live.json()["results"]] == ["not_found"] * 3, "keys of test requests are not those of live ones"
+    job = api.request("POST", "/v1/jobs/resolve?input_type=isrc", key=key, content=b"x", headers={"content-type": "text/csv"})
+    suggestion = api.post("/v1/tracks/1/suggestions", {"field": "genre", "value": "House"}, key=key)
+    assert [problem(answer) for answer in (job, suggestion)] == [(403, "live_key_required", [])] * 2
+    assert problem(api.get("/v1/streams", key=key)) == (403, "scope_required", [])
+    assert api.get("/v1/usage", key=key).json()["credits_used"] == 3, "the live batch alone"
+
+
 def test_a19_changes_over_the_interface_are_in_the_audit_log_with_their_key(api: Api) -> None:
     hook = api.post("/v1/webhooks", {"url": "https://93.184.215.14/hook"}).json()
     api.request("DELETE", f"/v1/webhooks/{hook['id']}")
