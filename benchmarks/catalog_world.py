@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.name_keys import build_title_keys_frame
+from catalog_store.name_keys.variants import build_variants_expr
 from catalog_store.platforms import CATALOG_A, CATALOG_B, STORE_A, STREAMSVC_A, STREAMSVC_B, STREAMSVC_C
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES, TABLES
@@ -143,7 +144,8 @@ def _build_recordings(world: World, names: pl.Series) -> pl.DataFrame:
     # Titles repeat, and each is read once.
     distinct = frame["title"].unique()
     variants = pl.DataFrame({"title": distinct, "variant": build_title_keys_frame(distinct)["variant"]})
-    return frame.join(variants, on="title", how="left", maintain_order="left")
+    named = frame.join(variants, on="title", how="left", maintain_order="left")
+    return named.with_columns(variants=build_variants_expr(pl.col("variant")))
 
 
 def _build_releases(
@@ -174,7 +176,7 @@ def _build_releases(
         artist_credited_as=pl.lit(None, pl.String),
         label_id=pl.col("label") + 1,
         label_name=cast.label_names.gather(releases["label"]),
-        release_date=pl.when(pl.col("coin") >= UNDATED).then(pl.when(year_only).then(year + "-01-01").otherwise(full)),
+        release_date=pl.when(pl.col("coin") >= UNDATED).then(pl.when(year_only).then(year + "-01-01").otherwise(full)).str.to_date(),
         release_date_precision=pl.when(pl.col("coin") >= UNDATED).then(pl.when(year_only).then(pl.lit("year")).otherwise(pl.lit("day"))),
         release_type=pl.col("kind").replace_strict(RELEASE_TYPES, default="album"),
         is_compilation=pl.col("kind") == "compilation",

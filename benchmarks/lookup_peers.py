@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = 20
 _BLOCK = 50_000
-_STAMP = """CASE WHEN release_date IS NULL THEN 0 ELSE replace(release_date, '-', '')::INT * 4
+_STAMP = """CASE WHEN release_date IS NULL THEN 0 ELSE strftime(release_date, '%Y%m%d')::INT * 4
     + CASE release_date_precision WHEN 'day' THEN 3 WHEN 'month' THEN 2 ELSE 1 END END"""
 
 

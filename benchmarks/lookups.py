@@ -90,7 +90,7 @@ def draw_keys(root: Path, count: int, seed: int) -> Drawn:
     attributes = (
         scans["recording"]
         .join(wanted, on="recording_id", how="semi")
-        .select("recording_id", year=pl.col("release_date").str.slice(0, 4).cast(pl.Int64))
+        .select("recording_id", year=pl.col("release_date").dt.year().cast(pl.Int64))
         .join(scans["recording_genre"].group_by("recording_id").agg(pl.col("genre_id").first()), on="recording_id")
         .join(scans["recording_artist"].group_by("recording_id").agg(pl.col("artist_id").first()), on="recording_id")
         .join(

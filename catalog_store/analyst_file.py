@@ -63,7 +63,7 @@ def build_analyst_file(tables: Mapping[str, StoredTable], path: Path, home: Path
 
 def is_in_file(name: str) -> bool:
     """Return whether a published table is also in the file."""
-    return TABLES[name].layer == "catalog" or name in LINKAGE_RESULTS
+    return TABLES[name].layer in {"catalog", "quality"} or name in LINKAGE_RESULTS
 
 
 def _render_folder_macro(file_name: str, home: Path) -> str:

@@ -44,7 +44,7 @@ VIEWS = (
             "platform_count": "Platforms that have it.",
         },
         """SELECT r.recording_id, r.title, r.artist_credit, r.isrc, r.duration_seconds, r.release_date,
-       left(r.release_date, 4)::INTEGER AS release_year, nullif(array_to_string(t.genres, ', '), '') AS genres,
+       year(r.release_date)::INTEGER AS release_year, nullif(array_to_string(t.genres, ', '), '') AS genres,
        nullif(array_to_string(t.subgenres, ', '), '') AS subgenres, t.releases[1].label_name AS label_name, r.popularity, r.platform_count
 FROM recording r JOIN track t USING (recording_id)""",
     ),
@@ -99,7 +99,7 @@ FROM genre g LEFT JOIN recording_genre r USING (genre_id) GROUP BY ALL ORDER BY 
             "track_count": "Recordings of the catalog on it.",
             "artist_popularity": "0..1: popularity of the first artist.",
         },
-        """SELECT l.release_id, l.title, l.artist_name, l.label_name, l.release_date::DATE AS release_date, l.track_count,
+        """SELECT l.release_id, l.title, l.artist_name, l.label_name, l.release_date, l.track_count,
        a.popularity AS artist_popularity
 FROM release l JOIN artist a USING (artist_id) WHERE l.release_date_precision = 'day'
 ORDER BY release_date DESC, artist_popularity DESC, l.release_id""",

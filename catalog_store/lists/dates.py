@@ -24,8 +24,9 @@ LAST_YEAR = 9_999
 
 
 def encode_stamp_expr(day: str = "release_date", precision: str = "release_date_precision") -> pl.Expr:
-    """Return stamps over columns of `YYYY-MM-DD` and precision."""
-    digits = pl.col(day).str.replace_all("-", "", literal=True).cast(pl.UInt32)
+    """Return stamps over columns of dates and precisions."""
+    known = pl.col(day).dt
+    digits = known.year().cast(pl.UInt32) * 10_000 + known.month().cast(pl.UInt32) * 100 + known.day()
     return (digits * _STEPS + pl.col(precision).replace_strict(_KNOWN, default=0, return_dtype=pl.UInt32)).fill_null(0).cast(pl.UInt32)
 
 

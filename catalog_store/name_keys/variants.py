@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,6 +26,24 @@ _RUNS = re.compile("[0-9]+|[^0-9]+")
 def list_variant_kinds(variant: str) -> frozenset[str]:
     """Return the kinds without names: `extended+remix:tiesto` -> {extended, remix}."""
     return frozenset(tag.partition(":")[0] for tag in variant.split("+") if tag)
+
+
+VARIANT_FIELDS = {"kind": pl.String(), "name": pl.String(), "year": pl.Int32()}
+_YEAR = "(^|[^0-9])((?:19|20)[0-9]{2})([^0-9]|$)"
+"""Four digits of a name that are a year, not a part of a longer number."""
+
+
+def build_variants_expr(variant: pl.Expr) -> pl.Expr:
+    """Return the tags of variants as lists of structs VARIANT_FIELDS, in the order of the text; the plain recording has none.
+
+    `name` is by whom or where, without the year; null where the tag is a bare kind.
+    """
+    parts = pl.element().str.splitn(":", 2).struct
+    kind, named = parts.field("field_0"), parts.field("field_1")
+    name = named.str.replace(_YEAR, "${1}${3}")
+    tag = pl.struct(kind=kind, name=pl.when(name != "").then(name), year=named.str.extract(_YEAR, 2).cast(pl.Int32))
+    tags = variant.str.split("+").list.eval(pl.element().filter(pl.element() != ""))
+    return tags.list.eval(tag).cast(pl.List(pl.Struct(VARIANT_FIELDS)))
 
 
 def are_variants_compatible(one: str, other: str) -> bool:

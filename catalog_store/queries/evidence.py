@@ -20,6 +20,7 @@ from catalog_store.tables.files import scan_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
     from pathlib import Path
 
 FIELD_COLUMNS = {
@@ -394,6 +395,6 @@ def _read_fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
     ]
 
 
-def _cut_date(date: str | None, precision: str | None) -> str | None:
-    """Cut a date to its precision: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`."""
-    return date and date[: {"year": 4, "month": 7}.get(precision or "day", 10)]
+def _cut_date(day: date | str | None, precision: str | None) -> str | None:
+    """Cut a date to its precision: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`. Snapshots of the release before hold text."""
+    return None if day is None else str(day)[: {"year": 4, "month": 7}.get(precision or "day", 10)]

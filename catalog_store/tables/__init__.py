@@ -15,6 +15,7 @@ from catalog_store.tables.provenance import PROVENANCE_TABLES
 from catalog_store.tables.quality import QUALITY_TABLES
 from catalog_store.tables.recordings import RECORDING_TABLES
 from catalog_store.tables.releases import RELEASE_TABLES
+from catalog_store.tables.source_values import SOURCE_VALUE_TABLES
 from catalog_store.tables.spec import Column, Table
 from catalog_store.tables.staging import INTAKE, REJECT, STAGING_TABLES
 from catalog_store.tables.track import TRACK
@@ -25,6 +26,7 @@ CATALOG_TABLES = (
     TRACK,
     *RELEASE_TABLES,
     *PROVENANCE_TABLES,
+    *SOURCE_VALUE_TABLES,
     *LINK_TABLES,
     *WORK_TABLES,
     *GENRE_TABLES,

@@ -6,15 +6,18 @@ whole track at once.
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from catalog_store.platforms import CATALOG_PLATFORMS, SOURCES
-from catalog_store.tables.spec import BOOL, FLOAT, INT16, INT32, INT64, TEXT, Column, Table
-from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
+from catalog_store.tables.spec import BOOL, DATE, FLOAT, INT16, INT32, INT64, TEXT, Column, Table
+from catalog_store.tables.staging import DATE_PRECISIONS, ISRC_PATTERN
 
 LISTED_KINDS = ("name", "alias", "sort_name", "legal_name")
 """Names that a platform lists with the artist."""
 ALIAS_KINDS = (*LISTED_KINDS, "credit")
 TITLE_ALIAS_KINDS = ("recording", "work", "parallel")
 
+_VARIANT = pa.struct([pa.field("kind", TEXT), pa.field("name", TEXT), pa.field("year", INT32)])
 _RECORDING_ID = Column("recording_id", INT64, "The recording.", references="recording.recording_id")
 
 RECORDING = Table(
@@ -25,11 +28,16 @@ RECORDING = Table(
         Column("recording_id", INT64, "Stable id; the API calls it track id.", minimum=1),
         Column("title", TEXT, "Title with its version, as displayed."),
         Column("variant", TEXT, "Normal form of the variant (remix by whom, live ...); empty for the plain recording."),
+        Column(
+            "variants",
+            pa.list_(_VARIANT),
+            "The parts of `variant`: kind (remix, live ...), name (by whom or where, without spaces), year; empty for the plain recording.",
+        ),
         Column("artist_credit", TEXT, "Artists as one display string."),
         Column("isrc", TEXT, "Representative ISRC: most sources, then earliest year, then lexicographic.", True, pattern=ISRC_PATTERN),
         Column("duration_ms", INT32, "Median of the sources' durations.", True, minimum=1),
         Column("duration_seconds", INT32, "The same in whole seconds, half up.", True, minimum=1),
-        Column("release_date", TEXT, "Earliest release date, padded to YYYY-MM-DD.", True, pattern=DATE_PATTERN),
+        Column("release_date", DATE, "Earliest release date; unknown parts are 1.", True),
         Column("release_date_precision", TEXT, "The known part of `release_date`.", True, values=DATE_PRECISIONS),
         Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
         Column("source_count", INT32, "Source records merged into it.", minimum=1),

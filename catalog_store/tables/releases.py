@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog_store.tables.spec import BOOL, FLOAT, INT32, INT64, TEXT, Column, Table
-from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, GTIN_PATTERN, RELEASE_TYPES
+from catalog_store.tables.spec import BOOL, DATE, FLOAT, INT32, INT64, TEXT, Column, Table
+from catalog_store.tables.staging import DATE_PRECISIONS, GTIN_PATTERN, RELEASE_TYPES
 
 RELEASE = Table(
     "release",
@@ -19,7 +19,7 @@ RELEASE = Table(
         Column("label_name", TEXT, "Its name.", nullable=True),
         Column("catalog_number", TEXT, "Catalogue number.", nullable=True),
         Column("gtin", TEXT, "Barcode as GTIN-14.", True, pattern=GTIN_PATTERN),
-        Column("release_date", TEXT, "Date, padded to YYYY-MM-DD.", True, pattern=DATE_PATTERN),
+        Column("release_date", DATE, "Date; unknown parts are 1.", True),
         Column("release_date_precision", TEXT, "The known part of the date.", True, values=DATE_PRECISIONS),
         Column("release_type", TEXT, "Kind of release.", True, values=RELEASE_TYPES),
         Column("is_compilation", BOOL, "Various-artists or hits compilation."),

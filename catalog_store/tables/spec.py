@@ -27,6 +27,7 @@ INT32 = pa.int32()
 INT16 = pa.int16()
 FLOAT = pa.float64()
 BOOL = pa.bool_()
+DATE = pa.date32()
 TEXT_LIST = pa.list_(pa.string())
 
 
@@ -124,7 +125,7 @@ class Table:
         absent = [pl.lit(None, dtype=t).alias(n) for n, t in self.polars_schema.items() if n not in frame.columns]
         # A strict cast raises for a value that does not fit the type. A lax one would write null.
         return frame.with_columns(absent).select(
-            pl.col(name).cast(dtype, strict=True) if frame.schema.get(name) != dtype else pl.col(name)
+            _cast(name, frame.schema.get(name), dtype) if frame.schema.get(name) != dtype else pl.col(name)
             for name, dtype in self.polars_schema.items()
         )
 
@@ -139,6 +140,12 @@ class Table:
         yield f"COMMENT ON {relation} {quote_name(self.name)} IS {quote_text(self.description)};"
         for c in self.columns:
             yield f"COMMENT ON COLUMN {quote_name(self.name)}.{quote_name(c.name)} IS {quote_text(c.description)};"
+
+
+def _cast(name: str, found: pl.DataType | None, wanted: pl.DataType) -> pl.Expr:
+    if wanted == pl.Date and found == pl.String:
+        return pl.col(name).str.to_date("%Y-%m-%d", strict=True)  # Polars casts no text to a date
+    return pl.col(name).cast(wanted, strict=True)
 
 
 _DUCKDB_TYPES = {

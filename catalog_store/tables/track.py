@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog_store.tables.spec import BOOL, FLOAT, INT32, INT64, TEXT, TEXT_LIST, Column, Table
-from catalog_store.tables.staging import DATE_PATTERN, DATE_PRECISIONS, ISRC_PATTERN
+from catalog_store.tables.spec import BOOL, DATE, FLOAT, INT32, INT64, TEXT, TEXT_LIST, Column, Table
+from catalog_store.tables.staging import DATE_PRECISIONS, ISRC_PATTERN
 
 _TRACK_RELEASE = pa.struct(
     [
@@ -20,7 +20,7 @@ _TRACK_RELEASE = pa.struct(
         pa.field("artist_credited_as", TEXT),
         pa.field("label_id", INT64),
         pa.field("label_name", TEXT),
-        pa.field("release_date", TEXT),
+        pa.field("release_date", DATE),
         pa.field("release_date_precision", TEXT),
     ]
 )
@@ -56,7 +56,7 @@ TRACK = Table(
         Column("duration_seconds", INT32, "Duration in whole seconds.", True, minimum=1),
         Column("genres", TEXT_LIST, "Names of the canonical main genres."),
         Column("subgenres", TEXT_LIST, "Names of the canonical subgenres."),
-        Column("release_date", TEXT, "Earliest release date.", True, pattern=DATE_PATTERN),
+        Column("release_date", DATE, "Earliest release date; unknown parts are 1.", True),
         Column("release_date_precision", TEXT, "The known part of the date.", True, values=DATE_PRECISIONS),
         Column("popularity", FLOAT, "0..1 over all platforms.", minimum=0, maximum=1),
     ),

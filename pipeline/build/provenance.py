@@ -109,7 +109,7 @@ def _render_first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
     return ", ".join(f"arg_min({column}, {order}) FILTER (WHERE {is_chosen}) AS {field}_{name}" for name, column in columns)
 
 
-_SAME_DATE = "m.release_date = r.release_date AND m.release_date_precision = r.release_date_precision"
+_SAME_DATE = "m.release_date::DATE = r.release_date AND m.release_date_precision = r.release_date_precision"
 _RELEASE_PROVENANCE = f"""
 SELECT r.release_id,
     {_render_first_edition_sql("title", RELEASE_TITLE, "true")},

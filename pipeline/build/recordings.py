@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.name_keys.variants import build_variants_expr
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts
@@ -211,7 +212,9 @@ def _query_rows(inputs: dict[str, pl.DataFrame], last_day: str, spill: Path) -> 
         _choose_values(steps, last_day)
         return {
             "recording_artist": steps.read_frame(order_sql(TABLES["recording_artist"], RECORDING_ARTIST)),
-            "recording": steps.read_frame(order_sql(TABLES["recording"], _RECORDING)),
+            "recording": steps.read_frame(order_sql(TABLES["recording"], _RECORDING)).with_columns(
+                variants=build_variants_expr(pl.col("variant"))
+            ),
             "recording_provenance": name_records(steps.read_frame(RECORDING_PROVENANCE), inputs["source_member"]),
             "shown": steps.read_frame(_SHOWN),
         }
@@ -295,7 +298,7 @@ WITH names AS (
 SELECT c.recording_id, t.title, v.best.variant AS variant, coalesce(a.shown, n.joined, 'Unknown Artist') AS artist_credit, i.isrc,
     floor(l.ms + 0.5)::INT AS duration_ms,
     CASE WHEN l.ms IS NOT NULL THEN greatest(1, floor(l.ms / 1000 + 0.5))::INT END AS duration_seconds,
-    {render_date_sql("d.stamp")} AS release_date,
+    ({render_date_sql("d.stamp")})::DATE AS release_date,
     CASE WHEN d.stamp IS NOT NULL THEN {render_precision_sql("d.stamp")} END AS release_date_precision,
     c.popularity, c.source_count, c.platform_count, t.platform AS title_platform
 FROM counted c JOIN title t USING (recording_id) JOIN variant v USING (recording_id) JOIN credit_record a USING (recording_id)

@@ -136,7 +136,7 @@ def render_earliest_date_sql(date: str = "release_date", precision: str = "relea
 
 def build_order_key_expr() -> pl.Expr:
     """Return release_date as an integer that sorts a partial date after all full dates of its period; null when there is no date."""
-    digits = pl.col("release_date").str.replace_all("-", "", literal=True).cast(pl.Int32)
-    precision = pl.col("release_date_precision")
+    day, precision = pl.col("release_date"), pl.col("release_date_precision")
+    digits = day.dt.year() * 10_000 + day.dt.month().cast(pl.Int32) * 100 + day.dt.day()
     month, year = digits // 100 * 100 + 99, digits // 10_000 * 10_000 + 9_900
     return pl.when(precision == "month").then(month).when(precision == "year").then(year).otherwise(digits)

@@ -311,7 +311,7 @@ WITH golden AS (
     FROM merged WHERE {{condition}} GROUP BY id
 )
 SELECT g.release_id, g.title, g.artist.id AS artist_id, a.name AS artist_name, o.credited_as AS artist_credited_as, g.label_id,
-    l.name AS label_name, g.catalog_number, g.gtin, g.date.d AS release_date, g.date.p AS release_date_precision, g.release_type,
+    l.name AS label_name, g.catalog_number, g.gtin, g.date.d::DATE AS release_date, g.date.p AS release_date_precision, g.release_type,
     g.is_compilation, t.track_count, t.popularity, g.platform_count
 FROM golden g JOIN (FROM release_total WHERE {{condition}}) t ON t.id = g.release_id
 JOIN artist a ON a.artist_id = g.artist.id LEFT JOIN label l USING (label_id)

@@ -12,6 +12,7 @@ from pipeline.build.genres import build_genres
 from pipeline.build.labels import count_label_releases
 from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
+from pipeline.build.source_values import build_source_values
 from pipeline.build.title_aliases import build_title_aliases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
@@ -36,7 +37,12 @@ def list_steps() -> list[TableStep]:
         # A step of its own, after all steps that the counts depend on: artists and labels get their ids long before recordings exist.
         TableStep("counts", find_tables("artist", "label"), build_table_keys("recording_artist", "release"), _count_works_and_releases),
         TableStep("works", find_tables("work", "work_recording", "work_conflict"), build_table_keys("recording"), build_works),
-        TableStep("title_aliases", find_tables("recording_alias"), build_table_keys("work_recording"), build_title_aliases),
+        TableStep(
+            "source_values",
+            find_tables("recording_alias", "recording_source", "source_reject"),
+            build_table_keys("work_recording"),
+            _write_source_values,
+        ),
         TableStep("links", find_tables("platform_link", "external_redirect"), build_table_keys("recording"), build_links),
         TableStep(
             "fingerprints",
@@ -59,6 +65,10 @@ def list_steps() -> list[TableStep]:
 def build_catalog_assets() -> list[dg.AssetsDefinition]:
     """Return all assets of the group."""
     return [build_table_assets(step) for step in list_steps()]
+
+
+def _write_source_values(paths: BuildPaths) -> dict[str, int]:
+    return {**build_title_aliases(paths), **build_source_values(paths)}
 
 
 def _write_genres(paths: BuildPaths) -> dict[str, int]:

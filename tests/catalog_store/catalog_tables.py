@@ -9,10 +9,9 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.files import write_table
+from tests.table_frames import build_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +47,7 @@ def write_frames(root: Path, frames: dict[str, list[dict[str, Any]]]) -> dict[st
     folders = {}
     for name, rows in frames.items():
         folders[name] = root / name
-        write_table(TABLES[name], folders[name], TABLES[name].conform(pl.DataFrame(rows, schema=TABLES[name].polars_schema, orient="row")))
+        write_table(TABLES[name], folders[name], build_frame(name, rows))
     return folders
 
 
@@ -159,7 +158,7 @@ def _recording(rows: dict[str, list[dict[str, Any]]], recording_id: int, release
     genre = None if number % 6 == 5 else GENRES[number % len(GENRES)]
     popularity = round(chance.random(), 3)
     recording = {
-        "recording_id": recording_id, "title": title, "variant": variant,
+        "recording_id": recording_id, "title": title, "variant": variant, "variants": [],
         "artist_credit": artist["name"] + (f" feat. {guest['name']}" if guest else ""), "isrc": code, "duration_ms": duration,
         "duration_seconds": None if duration is None else (duration + 500) // 1000, "release_date": release["release_date"],
         "release_date_precision": release["release_date_precision"], "popularity": popularity, "source_count": 2, "platform_count": 2,

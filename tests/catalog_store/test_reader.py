@@ -43,7 +43,7 @@ def wire(row: dict[str, Any]) -> dict[str, Any]:
                 "title": on["title"],
                 "artist": {"id": on["artist_id"], "name": on["artist_name"]},
                 "label": None if on["label_id"] is None else {"id": on["label_id"], "name": on["label_name"]},
-                "release_date": on["release_date"],
+                "release_date": None if on["release_date"] is None else on["release_date"].isoformat(),
                 "release_date_precision": on["release_date_precision"],
             }
             for on in row["releases"]

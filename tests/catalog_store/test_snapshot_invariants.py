@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing, contextmanager
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -42,7 +43,16 @@ EVERY_REFERENCE = list(list_references(PUBLISHED))
 
 def row_of(name: str) -> dict[str, Any]:
     """Return a row of any table whose references lead to the first of each: id 1, the first work, the first atom."""
-    plain = {pl.Int64: 1, pl.Int32: 1, pl.Int16: 1, pl.String: "x", pl.Float64: 0.5, pl.Boolean: True, pl.List: []}
+    plain = {
+        pl.Int64: 1,
+        pl.Int32: 1,
+        pl.Int16: 1,
+        pl.String: "x",
+        pl.Float64: 0.5,
+        pl.Boolean: True,
+        pl.List: [],
+        pl.Date: date(2001, 2, 3),
+    }
     return {
         column.name: column.values[0]
         if column.values

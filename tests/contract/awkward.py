@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from audio_recognition.chromaprint import fingerprint
 from audio_recognition.index.batches import FingerprintBatch
 from audio_recognition.index.build import build_index
@@ -21,6 +19,7 @@ from catalog_store.tables.files import write_table
 from genre_rules.load import load_book
 from pipeline.build.genres import build_genre_rows
 from tests.audio_recognition.audio import melody
+from tests.table_frames import build_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,8 +220,7 @@ class Frames:
     def write(self, folder: Path) -> dict[str, Path]:
         """Write all tables below `folder`; return name -> folder."""
         for name, rows in self.rows.items():
-            table = TABLES[name]
-            write_table(table, folder / name, table.conform(pl.DataFrame(rows, schema=table.polars_schema, orient="row")))
+            write_table(TABLES[name], folder / name, build_frame(name, rows))
         return {name: folder / name for name in self.rows}
 
 
@@ -319,6 +317,7 @@ def _recording(frames: Frames, spec: Spec, genre_ids: dict[str, int]) -> None:
         **shared,
         **dates,
         variant=spec.variant,
+        variants=[],
         artist_credit=credit,
         duration_ms=spec.milliseconds,
         source_count=2,

@@ -33,7 +33,7 @@ NEWEST_FIRST = [
 
 def stamps(dates: list[tuple[str | None, str | None]]) -> list[int]:
     frame = pl.DataFrame(dates, schema={"release_date": pl.String, "release_date_precision": pl.String}, orient="row")
-    return frame.select(encode_stamp_expr()).to_series().to_list()
+    return frame.with_columns(pl.col("release_date").str.to_date()).select(encode_stamp_expr()).to_series().to_list()
 
 
 def test_partial_date_sorts_after_full_dates_of_its_period_and_no_date_last() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pytest
 
 from catalog_store.queries.evidence import CutEdge, Evidence, Lookalike, Work, WorkConflict, collect_evidence, find_recording
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from tests.catalog_store.catalog_tables import MERGED_ID
+from tests.table_frames import build_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,7 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     shown = {
         "artist_credit": "Nova",
+        "variants": [],
         "release_date": "1973-01-01",
         "release_date_precision": "year",
         "source_count": 1,
@@ -108,7 +109,7 @@ def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "external_redirect": [{"source": "catalog_a", "old_id": "6", "new_id": "7"}],
     }
     for name, frame in rows.items():
-        write_table(TABLES[name], folder / name, pl.DataFrame(frame, schema=TABLES[name].polars_schema, orient="row"))
+        write_table(TABLES[name], folder / name, build_frame(name, frame))
     return folder
 
 

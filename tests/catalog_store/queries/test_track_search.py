@@ -139,6 +139,7 @@ def crowded(root: Path) -> dict[str, Path]:
     numbers = range(1, SAME + 1)
     rows = [
         {"recording_id": n, "title": "Same Song" + (" (Live)" if n % 3 == 0 else ""), "variant": "live" if n % 3 == 0 else "",
+         "variants": [],
          "artist_credit": "Crowd", "popularity": (n % 7) / 10, "source_count": 1, "platform_count": 1}
         for n in numbers
     ]  # fmt: skip

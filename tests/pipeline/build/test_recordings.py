@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -126,7 +127,7 @@ def test_earliest_release_date_over_own_dates_and_official_releases(world: World
         "catalog_b", "boot", "Sonng", NOVA, tracks=("b",), release_date="1999-03-07", release_date_precision="day", is_official=False
     )
     row = build(world)
-    assert (row["release_date"], row["release_date_precision"]) == ("2001-03-07", "day")
+    assert (row["release_date"], row["release_date_precision"]) == (date(2001, 3, 7), "day")
 
 
 def test_remixers_come_from_roles_and_titles_and_a_roleless_list_yields(world: World) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -92,12 +93,12 @@ def test_a_group_of_several_barcodes_is_split_along_the_best_partners() -> None:
 
 
 def test_date_prefers_a_day_that_is_not_new_year(world: World) -> None:
-    for platform, date in (("streamsvc_a", "2009-01-01"), ("store_a", "2009-06-09"), ("streamsvc_c", "2009-06-30")):
+    for platform, day in (("streamsvc_a", "2009-01-01"), ("store_a", "2009-06-09"), ("streamsvc_c", "2009-06-30")):
         world.release(
-            platform, "r", "Hit", NOVA, tracks=tracks(world, platform, 1), gtin=GTIN, release_date=date, release_date_precision="day"
+            platform, "r", "Hit", NOVA, tracks=tracks(world, platform, 1), gtin=GTIN, release_date=day, release_date_precision="day"
         )
     build(world)
-    assert world.rows_of("release", "release_date", "release_date_precision") == [("2009-06-09", "day")]
+    assert world.rows_of("release", "release_date", "release_date_precision") == [(date(2009, 6, 9), "day")]
 
 
 def test_unofficial_editions_donate_nothing_that_an_official_one_has(world: World) -> None:
@@ -125,7 +126,7 @@ def test_unofficial_editions_donate_nothing_that_an_official_one_has(world: Worl
         release_date_precision="day",
     )
     build(world)
-    assert world.rows_of("release", "catalog_number", "release_date") == [("REAL", "2002-02-03")]
+    assert world.rows_of("release", "catalog_number", "release_date") == [("REAL", date(2002, 2, 3))]
 
 
 def test_a_release_without_artist_takes_its_tracks_or_various_artists(world: World) -> None:

@@ -20,6 +20,8 @@ from pipeline.build.labels import build_labels
 from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
+from pipeline.build.source_values import build_source_values
+from pipeline.build.title_aliases import build_title_aliases
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.engine import duckdb_session
@@ -44,6 +46,8 @@ STAGES = (
     build_releases,
     build_recordings,
     build_works,
+    build_title_aliases,
+    build_source_values,
     build_links,
     build_fingerprints,
     build_genres,
@@ -113,7 +117,14 @@ def test_every_table_holds_its_spec_and_the_invariants(world: World) -> None:
         broken = {check.name: count for check in checks if (count := run_check(connection, check))}
     assert broken == {}
     empty = {table.name for table in CATALOG_TABLES if world.read(table.name).is_empty()}
-    assert empty == {"external_redirect", "redirect", "recording_fingerprint", "fingerprint_conflict"}
+    assert empty == {
+        "external_redirect",
+        "redirect",
+        "recording_alias",
+        "recording_fingerprint",
+        "fingerprint_conflict",
+        "source_reject",
+    }
 
 
 def test_the_same_input_gives_the_same_bytes(world: World) -> None:

@@ -1,0 +1,45 @@
+"""Tables of source values: staging rows beside the recordings that they became, and all rejects.
+
+The module chooses nothing; provenance.py says which source gave a field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.build.workbench import open_workbench
+
+if TYPE_CHECKING:
+    from pipeline.paths import BuildPaths
+
+_LISTED = """
+SELECT platform, external_id, min(release_id) AS release_id FROM source_release_track
+SEMI JOIN (FROM source_recording WHERE release_id IS NULL) USING (platform, external_id) GROUP BY ALL
+"""
+_GENRES = """
+SELECT platform, entity_id, list(genre ORDER BY position, genre) AS genres FROM source_genre WHERE entity_kind = '{kind}' GROUP BY ALL
+"""
+# A join of texts by their own columns, in the order in which it is written: see QuerySteps.
+_RECORDING_SOURCE = """
+SELECT m.recording_id, s.platform, s.external_id, s.title, s.version, s.artist_credit, s.artists, s.isrcs, s.duration_ms,
+    coalesce(s.release_date, r.release_date)::DATE AS release_date,
+    CASE WHEN s.release_date IS NULL THEN r.release_date_precision ELSE s.release_date_precision END AS release_date_precision,
+    CASE WHEN s.release_date IS NOT NULL THEN 'recording' WHEN r.release_date IS NOT NULL THEN 'release' END AS release_date_entity,
+    coalesce(s.release_id, l.release_id) AS release_id, r.title AS release_title, r.label_name,
+    coalesce(g.genres, []) AS genres, coalesce(h.genres, []) AS release_genres
+FROM source_recording s JOIN recording_member m ON m.platform = s.platform AND m.external_id = s.external_id
+LEFT JOIN listed l ON l.platform = s.platform AND l.external_id = s.external_id
+LEFT JOIN source_release r ON r.platform = s.platform AND r.release_id = coalesce(s.release_id, l.release_id)
+LEFT JOIN genre_of_recording g ON g.platform = s.platform AND g.entity_id = s.external_id
+LEFT JOIN genre_of_release h ON h.platform = s.platform AND h.entity_id = coalesce(s.release_id, l.release_id)
+"""
+
+
+def build_source_values(paths: BuildPaths) -> dict[str, int]:
+    """Write recording_source and source_reject, and return row counts."""
+    with open_workbench(paths, "source_values") as bench:
+        bench.keep("listed", _LISTED)
+        for kind in ("recording", "release"):
+            bench.keep(f"genre_of_{kind}", _GENRES.format(kind=kind))
+        records = bench.write("recording_source", _RECORDING_SOURCE)
+        return {"source_values": records, "rejects": bench.write("source_reject", "SELECT * FROM reject")}
