@@ -1,4 +1,4 @@
-"""`python -m catalog_store`: the commands of a serving node.
+"""`python -m catalog_store`: snapshots from and to other machines.
 
 Progress goes to standard error, the answer as one line of JSON to standard output. Exit code 0: done; 1: refused or failed, with the reason
 in the last line on standard error; 2: the command line is wrong; 130, 143: stopped by Ctrl-C, by SIGTERM.
@@ -19,9 +19,10 @@ from catalog_store.errors import CatalogError
 from catalog_store.log_stream import guard_standard_error
 from catalog_store.snapshot import ROLES
 from catalog_store.snapshot_pull import KEPT_SNAPSHOTS, pull
+from catalog_store.snapshot_push import push
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
 
@@ -48,14 +49,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def pull_snapshot(options: argparse.Namespace) -> int:
     """Make the live snapshot of another machine the live one of this machine. Only files that are not here yet are fetched."""
+    report = _start_report()
+    done = pull(options.source, options.dest, role=options.role, keep=options.keep, reads_all=options.read_all, report=report)
+    print(json.dumps(asdict(done)))
+    return 0
+
+
+def push_snapshot(options: argparse.Namespace) -> int:
+    """Make the live snapshot of this machine the live one of a store, from which other machines pull. Only new files are sent."""
+    done = push(options.source, options.dest, role=options.role, keep=options.keep, report=_start_report())
+    print(json.dumps(asdict(done)))
+    return 0
+
+
+def _start_report() -> Callable[[str], None]:
+    """Return a function that prints a line of progress with the seconds since now."""
     began = time.monotonic()
 
     def report(line: str) -> None:
         print(f"[{time.monotonic() - began:7.1f} s] {line}", file=sys.stderr)
 
-    done = pull(options.source, options.dest, role=options.role, keep=options.keep, reads_all=options.read_all, report=report)
-    print(json.dumps(asdict(done)))
-    return 0
+    return report
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
@@ -91,6 +105,20 @@ def build_parser() -> argparse.ArgumentParser:
         "--read-all", action="store_true", help="read every file that is here instead of trusting earlier checks, and replace damaged ones"
     )
     command.set_defaults(run=pull_snapshot)
+    command = commands.add_parser("push", help="send the live snapshot to a store, and switch it there", description=push_snapshot.__doc__)
+    command.add_argument("source", metavar="SOURCE", type=Path, help="catalog folder of this machine")
+    command.add_argument(
+        "dest", metavar="DEST", help="catalog in a store: s3://... or another address of fsspec that can be written, or a folder"
+    )
+    command.add_argument("--role", choices=[*ROLES, "all"], default="all", help="files that are sent (default %(default)s)")
+    command.add_argument(
+        "--keep",
+        type=_parse_count,
+        default=KEPT_SNAPSHOTS,
+        metavar="N",
+        help="snapshots that stay in the store, the new one included (default %(default)s)",
+    )
+    command.set_defaults(run=push_snapshot)
     return parser
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import polars as pl
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import PENDING_SUFFIX
 from catalog_store.sealed_frames import read_sealed, write_sealed
 
 if TYPE_CHECKING:
@@ -86,3 +87,5 @@ class TextMemory:
         for file in list_folder(self.folder, f"{name}-*.arrow"):
             if file.stem.partition(".")[0] not in names:
                 file.unlink()
+        for file in list_folder(self.folder, f"{name}-*{PENDING_SUFFIX}"):
+            file.unlink()

@@ -1,12 +1,12 @@
-"""A catalog on another machine, as a pull reads it: a folder, an HTTP server or a bucket of S3.
+"""A catalog on another machine, as a pull reads and a push writes it: a folder, an HTTP server or a bucket of S3.
 
   <source>/current/manifest.json      the manifest of the live snapshot, which names its id
   <source>/snapshots/<id>/<path>      its files
 
 A web server follows the link `current`, so it needs no listing and no further file. A store without links gets a copy of the manifest under
 that name, as the last file of an upload. Anything that fsspec opens will do; credentials come from the environment, as fsspec and the
-client of each store read them. Out of scope: what is fetched and where it goes (snapshot_pull.py), the transfer itself
-(file_transfer.py).
+client of each store read them. Out of scope: what is transferred and where it goes (snapshot_pull.py, snapshot_push.py), the transfer
+of one file (file_transfer.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catalog_store.snapshot import StoredFile, TablePart
+
+Result = TypeVar("Result")
 
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 1.0
@@ -60,18 +62,7 @@ class RemoteCatalog:
         """Open the address or folder. `report` receives every attempt that failed. TransferError for an address that cannot be used."""
         self.source = source.rstrip("/")
         self._report = report
-        if "://" in source:
-            _require_bare_address(source)
-        options: dict[str, Any] = {}
-        if source.partition("://")[0] in _STORES_OF_S3:
-            options["config_kwargs"] = {"connect_timeout": CONNECT_SECONDS, "read_timeout": SILENCE_SECONDS}
-        try:
-            self._file_system, root = fsspec.core.url_to_fs(source, **options)
-        except (ValueError, ImportError) as error:
-            raise TransferError(f"{source}: no such kind of source: {error}; give a folder, http(s):// or s3://") from error
-        self._root = root.rstrip("/")
-        # Its listings are kept for the whole process, and a manifest changes under one name.
-        self._file_system.invalidate_cache()
+        self._file_system, self._root = open_store(source)
 
     @property
     def folder(self) -> Path | None:
@@ -125,22 +116,43 @@ class RemoteCatalog:
 
     def _try_often(self, offered: OfferedFile, partial: Path) -> int:
         """Transfer a file, with pauses between attempts; FileNotFoundError and TooLongError at once, TransferError in the end."""
-        pause = FIRST_PAUSE_SECONDS
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return download(self._file_system, offered, partial)
-            except (FileNotFoundError, TooLongError):
+        return try_often(lambda: download(self._file_system, offered, partial), f"{offered.name} from {self.source}", self._report)
+
+
+def open_store(address: str) -> tuple[Any, str]:
+    """Return the file system of an address or folder, and the path in it. TransferError for an address that cannot be used."""
+    if "://" in address:
+        _require_bare_address(address)
+    options: dict[str, Any] = {}
+    if address.partition("://")[0] in _STORES_OF_S3:
+        options["config_kwargs"] = {"connect_timeout": CONNECT_SECONDS, "read_timeout": SILENCE_SECONDS}
+    try:
+        file_system, root = fsspec.core.url_to_fs(address, **options)
+    except (ValueError, ImportError) as error:
+        raise TransferError(f"{address}: no such kind of source: {error}; give a folder, http(s):// or s3://") from error
+    # Its listings are kept for the whole process, and a manifest changes under one name.
+    file_system.invalidate_cache()
+    return file_system, root.rstrip("/")
+
+
+def try_often(transfer: Callable[[], Result], subject: str, report: Callable[[str], None]) -> Result:
+    """Return `transfer()`, with pauses between attempts; FileNotFoundError and TooLongError at once, TransferError in the end."""
+    pause = FIRST_PAUSE_SECONDS
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return transfer()
+        except (FileNotFoundError, TooLongError):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL_DISK:
                 raise
-            except Exception as error:
-                if isinstance(error, OSError) and error.errno in FULL_DISK:
-                    raise
-                message = f"{offered.name} from {self.source}: {str(error) or type(error).__name__}"
-                if attempt == ATTEMPTS or _is_lasting(error):
-                    raise TransferError(f"{message} (attempt {attempt})") from error
-                self._report(f"{message}; trying again in {pause:.0f} s")
-                time.sleep(pause)
-                pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+            message = f"{subject}: {str(error) or type(error).__name__}"
+            if attempt == ATTEMPTS or _is_lasting(error):
+                raise TransferError(f"{message} (attempt {attempt})") from error
+            report(f"{message}; trying again in {pause:.0f} s")
+            time.sleep(pause)
+            pause *= 2
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _require_bare_address(source: str) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.pending_files import write_aside
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,6 +35,5 @@ def write_sealed(file: Path, rows: pl.DataFrame) -> None:
     buffer = BytesIO()
     rows.write_ipc(buffer, compression="lz4")
     content = buffer.getvalue()
-    pending = file.with_suffix(".pending")
-    pending.write_bytes(hashlib.sha256(content).digest() + content)
-    pending.rename(file)
+    with write_aside(file) as pending:
+        pending.write_bytes(hashlib.sha256(content).digest() + content)

@@ -26,6 +26,7 @@ from catalog_store.array_files import write_array
 from catalog_store.folder_listing import list_folder
 from catalog_store.job_runner import run_in_turn
 from catalog_store.layered_order import ABSENT
+from catalog_store.pending_files import write_aside
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.record_keys.numbers import hash_columns, mix_bits
 from catalog_store.remembered_texts import read_anew
@@ -274,7 +275,8 @@ def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory |
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
     names = found.select(pl.Series("document", documents), "artists", "title", "sounds")
     for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
-        rows.write_ipc(work / f"names-{part:06d}-{block.number:06d}.arrow")
+        with write_aside(work / f"names-{part:06d}-{block.number:06d}.arrow") as pending:
+            rows.write_ipc(pending)
 
 
 class _Words(NamedTuple):

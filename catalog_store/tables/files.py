@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.pending_files import PENDING_SUFFIX
 from catalog_store.sql_text import quote_list, quote_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from catalog_store.tables.spec import Table
 
-PENDING_SUFFIX = ".pending"
 ROWS_PER_PART = 1_000_000
 """Rows of a part that EvenTableWriter cuts. Rows are narrow: such a part of a link table is some 10 MB on disk and 100 MB in flight."""
 TAIL = 1 << 16

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import remove_pending
 from catalog_store.published_files import NAME_DIGITS
 from catalog_store.record_keys.row_digests import digest_rows, find_equal_ids
 from catalog_store.sealed_frames import read_sealed, write_sealed
@@ -105,6 +106,7 @@ class RangeCarrier:
         for stale in {*list_folder(self.folder, "*")} - kept:
             # An earlier version of the program left files here, and no leftover may stop a build.
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+        remove_pending(self.folder)
 
     def _name_folder(self, checksums: Iterable[str]) -> Path:
         return self.folder / "-".join(checksum[:NAME_DIGITS] for checksum in checksums)

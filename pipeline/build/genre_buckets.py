@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.pending_files import name_pending
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables.files import count_rows, list_parts
@@ -124,7 +125,7 @@ class GenreBuckets(NamedTuple):
 
     def _join_entities(self, bucket: int) -> None:
         """Send what the entities of a bucket say to the ranges of the recordings that they concern."""
-        with open_duckdb(self.folder / f"duckdb-{bucket:06d}") as connection:
+        with open_duckdb(name_pending(self.folder / f"duckdb-{bucket:06d}")) as connection:
             steps = QuerySteps(connection)
             steps.show("string", self.read_step("string"))
             steps.show("string_tag", self.read_step("string_tag"))

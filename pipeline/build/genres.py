@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.pending_files import name_pending, write_aside
 from catalog_store.record_keys.row_digests import digest_rows
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
@@ -128,7 +129,7 @@ def _build_range(buckets: GenreBuckets, carrier: RangeCarrier, number: int) -> _
     carried = carrier.carry(
         number, _name_inputs(inputs, strings), {"voice": pl.DataFrame(schema=VOICE_SCHEMA), "unknown": pl.DataFrame(schema=UNKNOWN_SCHEMA)}
     )
-    with open_duckdb(buckets.folder / f"duckdb-{number:06d}") as connection:
+    with open_duckdb(name_pending(buckets.folder / f"duckdb-{number:06d}")) as connection:
         steps = QuerySteps(connection)
         for name in ("string", "string_tag", "string_number", "unknown_string", "tree"):
             steps.show(name, buckets.read_step(name))
@@ -141,8 +142,9 @@ def _build_range(buckets: GenreBuckets, carrier: RangeCarrier, number: int) -> _
         steps.keep("decided", _DECIDED)
         rows = carried.merge("recording_genre", steps.read_frame(order_sql(TABLES["recording_genre"], _RECORDING_GENRE)))
         beside = {"voice": carried.merge("voice", steps.read_frame(VOICE)), "unknown": carried.merge("unknown", steps.read_frame(UNKNOWN))}
-    write_range(TABLES["recording_genre"], folder, rows)
-    digests = carrier.record(carried.digests, list_parts(folder), beside) if rows.height else None
+    with write_aside(folder) as pending:
+        write_range(TABLES["recording_genre"], pending, rows)
+        digests = carrier.record(carried.digests, list_parts(pending), beside) if rows.height else None
     unclassified = count_unclassified(beside["unknown"], rows["recording_id"])
     return _Made(folder, rows.height, count_voices(beside["voice"]), unclassified, digests, len(carried.kept))
 

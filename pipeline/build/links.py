@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import map_array, write_array
+from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_A
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
@@ -192,7 +193,8 @@ def _build_range(spill: Path, number: int) -> Path:
     related = read_sent(spill / "related", number, _LINK).unique().join(own, on=[*_LINK], how="anti")
     folder = spill / "built" / f"{number:06d}"
     rows = pl.concat([own, related.with_columns(slug=pl.lit(None, pl.String))])
-    write_range(TABLES["platform_link"], folder, rows.sort(*_LINK))
+    with write_aside(folder) as pending:
+        write_range(TABLES["platform_link"], pending, rows.sort(*_LINK))
     return folder
 
 

@@ -21,9 +21,10 @@ from audio_recognition.index.index_errors import IndexInvalidError
 from audio_recognition.index.layout import BASE, FORMAT_VERSION, VOID
 from audio_recognition.index.segment import write_segment
 from catalog_store.array_files import ArrayWriter, map_array
+from catalog_store.pending_files import PENDING_SUFFIX
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import PENDING_SUFFIX, scan_table
+from catalog_store.tables.files import scan_table
 from pipeline.dumps.platforms.fingerprints.items import flatten_lists
 from pipeline.linkage.staged_fingerprints import find_known, iterate_fingerprints, iterate_landmarks
 

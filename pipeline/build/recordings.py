@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.name_keys.variants import build_variants_expr
+from catalog_store.pending_files import name_pending, write_aside
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts
@@ -118,7 +119,8 @@ def _read_artist_names(file: Path, artist_ids: pl.Series) -> pl.DataFrame:
 
 def _write_code_part(paths: BuildPaths, buckets: RecordingBuckets, part: int) -> Path:
     folder = buckets.folder / "built" / f"codes-{part:06d}"
-    write_range(TABLES["recording_isrc"], folder, buckets.read_codes(paths, part))
+    with write_aside(folder) as pending:
+        write_range(TABLES["recording_isrc"], pending, buckets.read_codes(paths, part))
     return folder
 
 
@@ -126,14 +128,15 @@ def _build_range(buckets: RecordingBuckets, carrier: RangeCarrier, place: _Range
     """Write the tables of one range of recordings, and send its shown codes on."""
     folder = buckets.folder / "built" / f"{place.number:06d}"
     inputs = _read_inputs(buckets, place)
-    carried, spill = carrier.carry(place.number, _name_inputs(inputs)), buckets.folder / f"duckdb-{place.number:06d}"
+    carried, spill = carrier.carry(place.number, _name_inputs(inputs)), name_pending(buckets.folder / f"duckdb-{place.number:06d}")
     made = _choose_rows(carried.select_changed(inputs), buckets.last_day, spill)
     carried.rows.update(_rank_again(carried.rows, inputs["source_member"], spill))
-    for name in _TABLES:
-        write_range(TABLES[name], folder / name, carried.merge(name, made[name]))
+    with write_aside(folder) as pending:
+        for name in _TABLES:
+            write_range(TABLES[name], pending / name, carried.merge(name, made[name]))
+        digests = carrier.record(carried.digests, [part for name in _TABLES for part in list_parts(pending / name)])
     shown = inputs["isrc_owner"].join(carried.rows["recording"], on=["recording_id", "isrc"], how="semi").select("place")
     buckets.send_shown_codes(place.number, pl.concat([made["shown"], shown]))
-    digests = carrier.record(carried.digests, [part for name in _TABLES for part in list_parts(folder / name)])
     return _Made(folder, digests, len(carried.kept))
 
 

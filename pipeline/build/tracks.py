@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.pending_files import write_aside
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, read_table, scan_table
 from pipeline.build.recording_ranges import (
@@ -99,7 +100,8 @@ def _build_range(paths: BuildPaths, spill: Path, place: _Range) -> Path | None:
         return None
     releases = read_sent(spill / "release", place.number, _SENT).sort("recording_id", "order_key", "release_id", nulls_last=True)
     folder = spill / "built" / f"{place.number:06d}"
-    write_range(TABLES["track"], folder, nest(recordings, releases, artists, _name_genres(paths, genres)))
+    with write_aside(folder) as pending:
+        write_range(TABLES["track"], pending, nest(recordings, releases, artists, _name_genres(paths, genres)))
     return folder
 
 

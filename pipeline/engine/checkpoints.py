@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from catalog_store.pending_files import remove_pending, write_aside
 from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Checkpoints:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of now
             marker.write_text(wanted, encoding="utf-8")
+        remove_pending(folder)
         return cls(folder)
 
     def run(self, stage: str, function: Callable[[Item], object], items: Sequence[Item], pool: Pool) -> None:
@@ -71,7 +73,9 @@ class Checkpoints:
     def _run_one(self, stage: str, function: Callable[[Item], object], job: tuple[int, Item]) -> None:
         number, item = job
         function(item)
-        self._name_mark(stage, number).touch()
+        # Last, so that the mark gets its name after the outputs.
+        with write_aside(self._name_mark(stage, number)) as mark:
+            mark.touch()
 
     def _name_mark(self, stage: str, number: int) -> Path:
         return self._folder / f"{stage}-{number:06d}.done"

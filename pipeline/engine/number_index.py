@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import map_array, write_array
+from catalog_store.pending_files import write_aside
 from pipeline.engine.shuffle import read_bucket, write_run
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class NumberIndex:
         numbers = entries[_NUMBER].to_numpy()
         if (twice := np.flatnonzero(numbers[1:] == numbers[:-1])).size:
             raise ValueError(f"{self.folder.name}: two entries have number {numbers[twice[0]]}: they are equal, or their hashes collide")
-        write_array(self._get_file(part), np.concatenate([numbers.view(np.int64), *(entries[name].to_numpy() for name in self.columns)]))
+        with write_aside(self._get_file(part)) as pending:
+            write_array(pending, np.concatenate([numbers.view(np.int64), *(entries[name].to_numpy() for name in self.columns)]))
 
     def remove_entries(self) -> None:
         """Remove what `seal` read, once every part is sealed."""

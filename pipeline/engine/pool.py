@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Sized
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from catalog_store.memory_budget import get_budget
+from catalog_store.pending_files import collect_pending, commit
 from pipeline.engine.local import start_processes
 from pipeline.engine.progress import count_one, start_counting
 from pipeline.engine.spark import open_cluster
@@ -21,6 +22,7 @@ from pipeline.engine.usage import WorkerCost, call_measured, charge_worker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
+    from pathlib import Path
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -101,6 +103,9 @@ def map_ordered(
 
     `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
     own type; what is in flight is dropped.
+
+    An engine may run a call twice. So the function writes each file with `write_aside`, removes none, and does not read by its final name
+    what it has written itself. Its files get their names when this process takes its result, before that result is yielded.
     """
     if pool is None:
         with start_workers(workers) as own:
@@ -112,11 +117,11 @@ def map_ordered(
             yield function(item)
             count_one()
         return
-    waiting: deque[Future[tuple[Result, WorkerCost]]] = deque()
-    measured = partial(call_measured, function)
+    waiting: deque[Future[_Done[Result]]] = deque()
+    attempt = partial(_try_call, function)
     try:
         for item in items:
-            waiting.append(pool.processes.submit(measured, item))
+            waiting.append(pool.processes.submit(attempt, item))
             # Await the oldest result and not the next finished one: the order of the items is the order of the rows on disk.
             if len(waiting) >= pool.workers * IN_FLIGHT_PER_WORKER:
                 yield _take_result(waiting.popleft())
@@ -130,7 +135,23 @@ def map_ordered(
             future.cancel()
 
 
-def _take_result(future: Future[tuple[Result, WorkerCost]]) -> Result:
-    result, cost = future.result()
-    charge_worker(cost)
-    return result
+class _Done(NamedTuple, Generic[Result]):
+    """Result of a call, its cost, and the files that it has written under pending names."""
+
+    result: Result
+    cost: WorkerCost
+    written: list[tuple[Path, Path]]
+
+
+def _try_call(function: Callable[[Item], Result], item: Item) -> _Done[Result]:
+    """Call the function in a worker. The engine may do so twice, and this process takes one of the results."""
+    with collect_pending() as attempt:
+        result, cost = call_measured(function, item)
+    return _Done(result, cost, attempt.written)
+
+
+def _take_result(future: Future[_Done[Result]]) -> Result:
+    done = future.result()
+    charge_worker(done.cost)
+    commit(done.written)
+    return done.result

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import write_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +51,8 @@ def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | p
     table = table.replace_schema_metadata({_COUNTS: np.stack([buckets, counts]).astype("<u4").tobytes()})
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"run-{number:09d}.arrow"
-    pending = file.with_suffix(".pending")
     with (
+        write_aside(file) as pending,
         pa.OSFile(str(pending), "wb") as sink,
         pa.BufferedOutputStream(sink, _WRITE_BUFFER) as buffered,
         pa.ipc.new_file(buffered, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4" if is_packed else None)) as writer,
@@ -59,7 +60,6 @@ def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | p
         for start, count in zip((np.cumsum(counts) - counts).tolist(), counts.tolist(), strict=True):
             (batch,) = table.slice(start, count).to_batches()
             writer.write_batch(batch)
-    pending.rename(file)
 
 
 def read_bucket(folder: Path, bucket: int) -> pl.DataFrame:

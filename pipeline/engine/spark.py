@@ -7,11 +7,13 @@ engine: functions read and write files (pipeline/engine/shuffle.py). Out of scop
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import signal
 import socket
 import sys
+import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,6 +37,8 @@ CONNECT_SCHEME = "sc://"
 CONNECT_PORT = 15_002
 """Port of such a URL without one."""
 CONNECT_SECONDS = 10.0
+CONNECT_RETRIES = 7
+"""Pauses of the client grow fourfold from .05 s to 60 s."""
 _ANSWER = "is_failed boolean, answer binary"
 
 
@@ -118,22 +122,45 @@ def _connect(url: str) -> Any:  # noqa: ANN401 - as above
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional library, several seconds of import
     except ImportError as error:
         raise ClusterError(f"{show_address(url)}: the client is not installed: read docs/guides/cluster.md") from error
-    handler = signal.getsignal(signal.SIGINT)
     # Workers run the interpreter at this path, unless the operator names another.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        # A second copy of a slow task would write the same files beside the first.
-        session = SparkSession.builder.appName("music catalog").config("spark.speculation", "false")
-        if not url.startswith(CONNECT_SCHEME):
-            return session.master(url).getOrCreate()
-        _require_server(url)
-        # `getOrCreate` returns the session of another server, if there is one.
-        return session.remote(url).create()
+        with _keep_interrupt_handler():
+            session = SparkSession.builder.appName("music catalog")
+            if not url.startswith(CONNECT_SCHEME):
+                return session.master(url).getOrCreate()
+            _require_server(url)
+            # `getOrCreate` returns the session of another server, if there is one.
+            remote = session.remote(url).create()
+            _limit_retries(remote)
+            return remote
     except Exception as error:
         raise ClusterError(f"{show_address(url)} does not answer: {error}") from error
+
+
+@contextmanager
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Keep the handler of SIGINT, which the client replaces: a build must hear Ctrl-C as before."""
+    # Only the main thread has handlers, and elsewhere the client sets none.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
     finally:
-        # The client replaces the handler, and a build must hear Ctrl-C as before.
         signal.signal(signal.SIGINT, handler)
+
+
+def _limit_retries(session: Any) -> None:  # noqa: ANN401 - as above
+    """Let a server that is gone fail a build within two minutes.
+
+    The client's default is ten minutes, and a server that restarts knows no session.
+    """
+    for policy in session.client.get_retry_policies():
+        policy.max_retries = CONNECT_RETRIES
+    # The client says goodbye when the process ends, with the same patience.
+    atexit.register(session.client.set_retry_policies, [])
 
 
 def _require_server(url: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
@@ -73,7 +74,7 @@ def write_all_atoms(paths: BuildPaths, overrides: Overrides, buckets: int, worke
 
 def list_spilled_buckets(paths: BuildPaths) -> list[Path]:
     """Return the folder of each bucket whose atoms a killed build has written; each has the tables of atoms."""
-    return list_folder(_get_spill_folder(paths) / "atoms")
+    return list_folder(_get_spill_folder(paths) / "atoms", "*[0-9]")
 
 
 def _get_spill_folder(paths: BuildPaths) -> Path:
@@ -105,7 +106,8 @@ def _normalise_slice(spill: Path, buckets: int, job: tuple[int, staged_records.S
 def _write_bucket(spill: Path, files: Path, bucket: int) -> None:
     """Make the atoms of one bucket and write their parts."""
     records = read_bucket(spill / "rows", bucket)
-    write_atom_parts(_get_bucket_folder(spill, bucket), files, make_atoms(records), records)
+    with write_aside(_get_bucket_folder(spill, bucket)) as folder:
+        write_atom_parts(folder, files, make_atoms(records), records)
 
 
 def find_decided_members(atoms: MappedAtoms, overrides: Overrides) -> pl.DataFrame:

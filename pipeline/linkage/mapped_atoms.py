@@ -32,6 +32,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, read_gone_atoms
@@ -89,9 +90,8 @@ def write_mapped_part(files: Path, part: Path, rows: pl.DataFrame) -> None:
 def _write(file: Path, rows: pl.DataFrame) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # A reader maps whatever has the final name, so a file that is still being written must not have it.
-    pending = file.with_suffix(".pending")
-    rows.rechunk().write_ipc(pending, compression="uncompressed")
-    pending.rename(file)
+    with write_aside(file) as pending:
+        rows.rechunk().write_ipc(pending, compression="uncompressed")
 
 
 def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:

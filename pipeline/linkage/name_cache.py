@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import polars as pl
 
+from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
@@ -70,7 +71,8 @@ def _collect_names(folder: Path, job: tuple[int, staged_records.Slice]) -> pl.Da
     number, records = job
     rows = records.read_columns("platform", "artists", "artist_credit")
     ids = rows.select("platform", artist="artists").explode("artist", empty_as_null=False).drop_nulls().unnest("artist")
-    ids.select(_ARTIST).drop_nulls().unique().write_ipc(_build_file_path(folder, number, "ids"))
+    with write_aside(_build_file_path(folder, number, "ids")) as pending:
+        ids.select(_ARTIST).drop_nulls().unique().write_ipc(pending)
     return collect_names(rows)
 
 

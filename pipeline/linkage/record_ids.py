@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_part_rows, list_parts, scan_table
@@ -109,7 +110,7 @@ def assign_records(paths: BuildPaths, ranges: list[KeyRange], spill: Path, bucke
     shutil.rmtree(spill / "record", ignore_errors=True)
     ids = decide_ids(spill, stored, heights, pool)
     shutil.rmtree(spill / "vote", ignore_errors=True)
-    redirects = _write_tables(paths, map_ordered(partial(_finish_range, spill, ids.links, ids.first_new_id), ranges, pool=pool), ids)
+    redirects = _write_tables(paths, spill, map_ordered(partial(_finish_range, spill, ids.links, ids.first_new_id), ranges, pool=pool), ids)
     return RecordIds(ids.next_id - ids.first_new_id, redirects), ids
 
 
@@ -137,7 +138,8 @@ def _match_range(paths: BuildPaths, spill: Path, buckets: int, place: KeyRange) 
     members = rows.select(source_key=pl.lit(f"{place.platform}:") + pl.col("external_id"), group="group")
     found = match_members(members, StoredKeys(paths, KIND).read_keys(place.start, place.end))
     send_votes(spill, buckets, place.number, tally(found))
-    found.write_parquet(_get_matched_path(spill, place), compression="lz4")
+    with write_aside(_get_matched_path(spill, place)) as pending:
+        found.write_parquet(pending, compression="lz4")
     return found.height
 
 
@@ -171,11 +173,9 @@ class _Finished(NamedTuple):
 
 
 def _finish_range(spill: Path, links: pl.DataFrame, first_new_id: int, place: KeyRange) -> _Finished:
-    matched = _get_matched_path(spill, place)
     # Only the ids of this range: no key or link of another matters to it.
     resolution = Resolution(read_ids(spill, place.number, first_new_id), links, first_new_id)
-    rows = assign_homes(pl.read_parquet(matched), resolution)
-    matched.unlink()
+    rows = assign_homes(pl.read_parquet(_get_matched_path(spill, place)), resolution)
     present = rows.filter(pl.col("group").is_not_null())
     return _Finished(
         place,
@@ -186,7 +186,7 @@ def _finish_range(spill: Path, links: pl.DataFrame, first_new_id: int, place: Ke
     )
 
 
-def _write_tables(paths: BuildPaths, finished: Iterable[_Finished], ids: GroupIds) -> int:
+def _write_tables(paths: BuildPaths, spill: Path, finished: Iterable[_Finished], ids: GroupIds) -> int:
     """Write `recording_member`, whose platforms each begin a part, and the registry; return the number of redirects."""
     folder, table = get_work_folder(paths, KIND), TABLES["recording_member"]
     doubtful = [pl.Series("home", dtype=pl.Int64)]
@@ -198,6 +198,8 @@ def _write_tables(paths: BuildPaths, finished: Iterable[_Finished], ids: GroupId
                 member.append(found.member.with_columns(platform=pl.lit(platform)))
                 keys.write(KIND, found.keys)
                 doubtful.append(found.doubtful)
+                # Here and not by the call that read it, because a cluster may run that call twice.
+                _get_matched_path(spill, found.place).unlink()
     redirects = find_group_redirects(pl.concat(doubtful), ids)
     write_redirects_and_next_id(folder, KIND, redirects, ids.next_id)
     return redirects.height

@@ -32,6 +32,15 @@ def published(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     return root
 
 
+@pytest.fixture(scope="session")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of the snapshots `first` and `second`, the second live. No test writes to it."""
+    folder = tmp_path_factory.mktemp("builder")
+    for name, recordings in (("first", 20), ("second", 21)):
+        publish(make_tables(folder / name, recordings), folder / "catalog", snapshot_id=name, next_ids={"recording": 1000})
+    return folder / "catalog"
+
+
 @pytest.fixture
 def catalog(published: Path) -> Iterator[Catalog]:
     with open_catalog(published) as opened:

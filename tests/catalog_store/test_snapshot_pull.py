@@ -1,4 +1,4 @@
-"""Tests of pulls of a serving node from folders, an HTTP server and S3: fetch, reuse, refusal, resumption, pruning."""
+"""Tests of pulls of a serving node from folders and an HTTP server: fetch, reuse, refusal, resumption, pruning."""
 
 from __future__ import annotations
 
@@ -16,27 +16,15 @@ import pytest
 
 from catalog_store import remote_catalog, snapshot, snapshot_pull
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError, UnfitDestinationError
-from catalog_store.publisher import list_snapshots, publish, rollback
+from catalog_store.publisher import list_snapshots, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Manifest, read_manifest, verify
 from catalog_store.snapshot_pull import pull
 from catalog_store.verified_files import verify_once
-from tests.catalog_store.catalog_tables import make_tables
 from tests.pipeline.dumps.landing.http_upstream import Upstream, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-RECORDINGS = 20
-
-
-@pytest.fixture(scope="module")
-def builder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of two snapshots. No test writes to it."""
-    folder = tmp_path_factory.mktemp("builder")
-    for name, recordings in (("first", RECORDINGS), ("second", RECORDINGS + 1)):
-        publish(make_tables(folder / name, recordings), folder / "catalog", snapshot_id=name, next_ids={"recording": 1000})
-    return folder / "catalog"
 
 
 @pytest.fixture(autouse=True)
@@ -379,37 +367,3 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(node: Path, addr
 def test_unknown_kind_of_source_is_refused(node: Path) -> None:
     with pytest.raises(TransferError, match="no such kind of source"):
         pull("gopher://builder/catalog", node)
-
-
-# Three CPU seconds for the S3 server alone. Transfers from S3 are tested with landing, pulls with folders and HTTP.
-@pytest.mark.slow
-def test_pull_from_s3(builder: Path, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("s3fs")
-    import boto3  # noqa: PLC0415 - comes with the optional S3 file system
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "k",
-            "AWS_SECRET_ACCESS_KEY": "s",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(name, value)
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="catalogs")
-        # Files first, then the copy of the manifest that takes the place of the link.
-        for path in (path for path in (builder / "snapshots" / "second").rglob("*") if path.is_file()):
-            client.upload_file(str(path), "catalogs", f"music/{path.relative_to(builder)}")
-        client.upload_file(str(builder / "current" / MANIFEST), "catalogs", f"music/current/{MANIFEST}")
-        done = pull("s3://catalogs/music", node)
-        assert done.fetched_bytes + done.reused_bytes == sum(file.bytes for file in read_manifest(builder / "current").serving)
-        require_serves(node, "second")
-        client.put_object(Bucket="catalogs", Key="music/current/manifest.json", Body=b"{")
-        with pytest.raises(SnapshotInvalidError):
-            pull("s3://catalogs/music", node)
-    finally:
-        server.stop()

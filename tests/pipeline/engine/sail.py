@@ -6,15 +6,17 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.conftest import ROOT
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+"""Folder of the project."""
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +12,12 @@ from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.pool import Engine, map_ordered, start_workers, use_engine
 from pipeline.engine.spark import ClusterError, open_cluster
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
-from tests.pipeline.engine.sail import start_sail
+from tests.pipeline.engine.sail import ROOT, start_sail
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def square(number: int) -> int:
@@ -22,6 +26,11 @@ def square(number: int) -> int:
 
 def double(text: bytes) -> bytes:
     return text * 2
+
+
+def square_there(engine: Engine) -> list[int]:
+    with use_engine(engine):
+        return list(map_ordered(square, [2]))
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +79,32 @@ def test_a_cluster_that_does_not_answer_is_named_although_another_one_does(engin
         assert list(map_ordered(square, [2])) == [4]
     with pytest.raises(ClusterError, match=r"sc://127\.0\.0\.1:1 does not answer: .*refused"), open_cluster("sc://127.0.0.1:1", 1):
         pass
+
+
+def test_a_session_may_begin_outside_of_the_main_thread(tmp_path: Path) -> None:
+    with start_sail(tmp_path / "log") as url, ThreadPoolExecutor(1) as thread:
+        assert thread.submit(square_there, Engine(url, 1)).result(PATIENCE_SECONDS) == [4]
+
+
+ASK = """
+import sys
+from pipeline.engine.spark import open_cluster
+with open_cluster(sys.argv[1], 1) as cluster:
+    print(cluster.submit(abs, -3).result(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.slow
+def test_a_process_ends_although_its_server_is_gone(tmp_path: Path) -> None:
+    with start_sail(tmp_path / "log") as url:
+        pipe = subprocess.PIPE
+        asker = subprocess.Popen([sys.executable, "-c", ASK, url], stdin=pipe, stdout=pipe, cwd=ROOT, text=True)
+        assert asker.stdout
+        assert asker.stdout.readline() == "3\n"
+    # With the client's own patience this takes ten minutes.
+    asker.communicate("\n", timeout=PATIENCE_SECONDS / 2)
+    assert asker.returncode == 0
 
 
 def test_the_token_of_a_cluster_is_not_shown() -> None:

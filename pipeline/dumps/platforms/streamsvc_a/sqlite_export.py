@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.pending_files import write_aside
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_a.relational_tables import COLUMNS, SourceTable, list_expected_columns
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS
@@ -160,5 +161,6 @@ def _write(database: Path, block: _Block) -> Path:
         connection.close()
     values = list(zip(*rows, strict=True)) or [()] * len(block.columns)
     frame = pl.DataFrame({name: pl.Series(name, column, dtype=pl.String) for name, column in zip(block.columns, values, strict=True)})
-    frame.write_parquet(block.target, compression="lz4")
+    with write_aside(block.target) as pending:
+        frame.write_parquet(pending, compression="lz4")
     return block.target

@@ -1,0 +1,189 @@
+"""Tests of pushes to stores: what is sent, the switch, interruption, pruning, and pulls from there."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from catalog_store import remote_catalog
+from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError
+from catalog_store.file_lock import hold_lock
+from catalog_store.publisher import rollback
+from catalog_store.snapshot import MANIFEST, read_manifest
+from catalog_store.snapshot_pull import pull
+from catalog_store.snapshot_push import push
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STORE = "memory://catalogs/music"
+
+
+@pytest.fixture
+def source(builder: Path, tmp_path: Path) -> Path:
+    """Return a copy of the builder's catalog that a test may change; `first` is live."""
+    shutil.copytree(builder, tmp_path / "builder", symlinks=True)
+    rollback(tmp_path / "builder", "first")
+    return tmp_path / "builder"
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryFileSystem]:
+    monkeypatch.setattr(remote_catalog, "FIRST_PAUSE_SECONDS", 0)
+    yield MemoryFileSystem()
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+def read_shown(store: MemoryFileSystem) -> bytes:
+    content: bytes = store.cat_file(f"/catalogs/music/current/{MANIFEST}")
+    return content
+
+
+def test_a_pushed_snapshot_is_pulled_with_all_files(source: Path, tmp_path: Path) -> None:
+    done = push(source, STORE, keep=3)
+    total = sum(file.bytes for file in read_manifest(source / "current").list_files())
+    assert (done.snapshot, done.previous, done.sent_bytes + done.reused_bytes) == ("first", None, total)
+    assert pull(STORE, tmp_path / "node", role="all").snapshot == "first"
+    assert (tmp_path / "node" / "current" / MANIFEST).read_bytes() == (source / "current" / MANIFEST).read_bytes()
+
+
+def test_contents_that_the_store_has_are_copied_there_and_not_sent(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(source, STORE, keep=3)
+    rollback(source, "second")
+    sent: list[str] = []
+    put = MemoryFileSystem.put_file
+
+    def note(self: MemoryFileSystem, local: str, remote: str, **options: Any) -> None:  # noqa: ANN401 - of fsspec
+        sent.append(remote)
+        put(self, local, remote, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", note)
+    done = push(source, STORE, keep=3)
+    old = {file.sha256 for file in read_manifest(source / "snapshots" / "first").list_files()}
+    files = list(read_manifest(source / "current").list_files())
+    new = {file.sha256: file.bytes for file in files if file.sha256 not in old}
+    assert (done.sent_files, done.sent_bytes) == (len(new), sum(new.values()))
+    assert len(sent) == len(new) < len(files)
+    assert done.sent_bytes + done.reused_bytes == sum(file.bytes for file in files)
+    assert pull(STORE, tmp_path / "node", role="all").snapshot == "second"
+
+
+def test_a_second_push_sends_nothing(source: Path) -> None:
+    push(source, STORE, keep=3)
+    again = push(source, STORE, keep=3)
+    assert (again.previous, again.sent_files, again.sent_bytes) == ("first", 0, 0)
+
+
+@pytest.mark.parametrize("failing", [0, 3])
+def test_an_interrupted_push_shows_the_old_snapshot_and_goes_on(
+    source: Path, tmp_path: Path, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    push(source, STORE, keep=3)
+    shown = read_shown(store)
+    rollback(source, "second")
+    sent: list[str] = []
+    put = MemoryFileSystem.put_file
+
+    def break_off(self: MemoryFileSystem, local: str, remote: str, **options: Any) -> None:  # noqa: ANN401
+        if len(sent) == failing:
+            raise PermissionError("quota")
+        sent.append(remote)
+        put(self, local, remote, **options)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(MemoryFileSystem, "put_file", break_off)
+        with pytest.raises(TransferError, match="quota"):
+            push(source, STORE, keep=3)
+    assert read_shown(store) == shown
+    assert pull(STORE, tmp_path / "node").snapshot == "first"
+    push(source, STORE, keep=3)
+    assert pull(STORE, tmp_path / "node").snapshot == "second"
+
+
+def test_a_push_of_the_files_of_servers_serves_them(source: Path, tmp_path: Path) -> None:
+    done = push(source, STORE, role="serving", keep=3)
+    assert done.sent_bytes <= sum(file.bytes for file in read_manifest(source / "current").serving)
+    assert pull(STORE, tmp_path / "node").snapshot == "first"
+    with pytest.raises(TransferError, match="has no"):
+        pull(STORE, tmp_path / "analyst", role="analyst")
+
+
+def test_a_damaged_file_is_not_pushed(source: Path, store: MemoryFileSystem) -> None:
+    file = next(iter(read_manifest(source / "current").serving))
+    path = (source / "current").resolve() / file.path
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(SnapshotInvalidError, match=r"is damaged, nothing was switched"):
+        push(source, STORE, keep=3)
+    assert not store.exists(f"/catalogs/music/current/{MANIFEST}")
+
+
+def test_old_snapshots_in_the_store_are_pruned_but_never_the_shown_one(source: Path, store: MemoryFileSystem, tmp_path: Path) -> None:
+    rollback(source, "second")
+    push(source, STORE, keep=3)
+    rollback(source, "first")
+    # `first` is the older one, and shown.
+    assert push(source, STORE, keep=1).pruned == ["second"]
+    assert not store.exists("/catalogs/music/snapshots/second")
+    assert pull(STORE, tmp_path / "node").snapshot == "first"
+
+
+def test_a_damaged_manifest_in_the_store_is_replaced(source: Path, store: MemoryFileSystem, tmp_path: Path) -> None:
+    store.pipe_file(f"/catalogs/music/current/{MANIFEST}", b"{")
+    assert push(source, STORE, keep=3).previous is None
+    assert pull(STORE, tmp_path / "node").snapshot == "first"
+
+
+def test_a_folder_is_a_store(source: Path, tmp_path: Path) -> None:
+    push(source, str(tmp_path / "mount"), keep=3)
+    assert pull(str(tmp_path / "mount"), tmp_path / "node").snapshot == "first"
+
+
+def test_http_is_refused_as_it_cannot_be_written(source: Path) -> None:
+    with pytest.raises(TransferError, match="HTTP servers are only read"):
+        push(source, "https://builder.example/catalog", keep=3)
+
+
+def test_second_push_at_once_is_refused(source: Path) -> None:
+    with hold_lock(source / ".push.lock", AssertionError()), pytest.raises(PublishBusyError, match="another process pushes"):
+        push(source, STORE, keep=3)
+
+
+# Three CPU seconds for the S3 server alone.
+@pytest.mark.slow
+def test_push_to_s3_is_pulled_from_there(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("s3fs")
+    import boto3  # noqa: PLC0415 - comes with the optional S3 file system
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "k",
+            "AWS_SECRET_ACCESS_KEY": "s",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="catalogs")
+        push(source, "s3://catalogs/music", keep=1)
+        done = pull("s3://catalogs/music", tmp_path / "node")
+        assert done.fetched_bytes + done.reused_bytes == sum(file.bytes for file in read_manifest(source / "current").serving)
+        rollback(source, "second")
+        night = push(source, "s3://catalogs/music", keep=1)
+        assert night.reused_bytes
+        assert night.pruned == ["first"]
+        assert pull("s3://catalogs/music", tmp_path / "node").snapshot == "second"
+        client.put_object(Bucket="catalogs", Key="music/current/manifest.json", Body=b"{")
+        with pytest.raises(SnapshotInvalidError):
+            pull("s3://catalogs/music", tmp_path / "node")
+    finally:
+        server.stop()
