@@ -75,6 +75,11 @@ def use_engine(engine: Engine | None) -> Iterator[None]:
         _engines.remove(engine)
 
 
+def is_engine_used() -> bool:
+    """Return whether an engine does the work of pools, so that the processors of this machine are few beside its own."""
+    return bool(_engines)
+
+
 @contextmanager
 def start_workers(workers: int | None = None, *, is_small: bool = False) -> Iterator[Pool]:
     """Start `workers` processes (default: `count_workers`) and end them with the block. The caller alone does work that `is_small`.

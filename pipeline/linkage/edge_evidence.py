@@ -8,6 +8,7 @@ the `<kind>_edges` modules); how a night reuses edges (incremental/edge_changes.
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,13 @@ from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import list_parts, scan_table
+from catalog_store.tables.files import count_rows, list_parts, scan_table
+from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import staged_records
-from pipeline.linkage.atom_tables import find_decided_members
+from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, find_decided_members
 from pipeline.linkage.isrc_edges import find_isrc_edges
+from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.live_takes import find_take_edges
 from pipeline.linkage.overrides import build_must_edges, load_overrides
@@ -35,7 +38,9 @@ from pipeline.linkage.weak_edges import find_weak_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+    from pipeline.engine.pool import Pool
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.linkage.weak_pairs import Standing
     from pipeline.paths import BuildPaths
@@ -48,54 +53,94 @@ BYTES_PER_TRACK = 35
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
-    # A code ends in a running number, so its last digits spread the claims evenly.
-    claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
-    by_code = [
-        find_isrc_edges(rows, claims.filter(pl.col("bucket") == bucket).drop("bucket"))
-        for bucket, rows in _regroup_atoms(paths, claims.select("atom_id", "bucket").unique())
-    ]
-    candidates = [find_same_artist_edges(rows) for rows in read_artist_chunks(paths)]
-    # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
-    candidates += [find_same_title_edges(rows) for _, rows in _regroup_atoms(paths, _place_shared_titles(paths, buckets))]
+    with start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
+        # A code ends in a running number, so its last digits spread the claims evenly.
+        claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
+        of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
+        with _regroup_atoms(paths, claims.select("atom_id", "bucket").unique(), pool) as spill:
+            jobs = ((bucket, of_bucket[bucket]) for bucket in count_bucket_rows(spill))
+            by_code = list(map_ordered(partial(_find_code_edges, spill), jobs, pool=pool))
+        candidates = list(map_ordered(_find_artist_typos, list_parts(paths.table("atom")), pool=pool))
+        # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
+        with _regroup_atoms(paths, _place_shared_titles(paths, buckets, pool), pool) as spill:
+            candidates += map_ordered(partial(_find_title_typos, spill), list(count_bucket_rows(spill)), pool=pool)
     return pl.concat([TABLES["edge"].build_empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
 
-def read_artist_chunks(paths: BuildPaths, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """Yield the atoms in chunks that keep known artists together.
+def _find_code_edges(spill: Path, job: tuple[int, pl.DataFrame]) -> pl.DataFrame:
+    bucket, claims = job
+    return find_isrc_edges(read_bucket(spill, bucket), claims)
 
-    A part of `atom` is one bucket of artists as long as no night has added parts.
+
+def _find_artist_typos(part: Path) -> pl.DataFrame:
+    """Return candidates among the atoms of a part, which keeps the atoms of an artist together."""
+    return find_same_artist_edges(pl.read_parquet(part))
+
+
+def _find_title_typos(spill: Path, bucket: int) -> pl.DataFrame:
+    return find_same_title_edges(read_bucket(spill, bucket))
+
+
+def find_all_key_edges(paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
+    """Return the edges of keys with one recording left, of all atoms. The arguments are those of `find_key_edges`."""
+    jobs = (
+        (part, _select_atoms(components, part), doubtful.to_frame("atom_id").pipe(_select_atoms, part)["atom_id"])
+        for part in list_parts(paths.table("atom"))
+    )
+    with start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
+        return pl.concat([TABLES["edge"].build_empty(), *map_ordered(_find_key_edges, jobs, pool=pool)])
+
+
+def _find_key_edges(job: tuple[Path, pl.DataFrame, pl.Series]) -> pl.DataFrame:
+    part, components, doubtful = job
+    return find_key_edges(pl.read_parquet(part, columns=KEY_COLUMNS), components, doubtful)
+
+
+def _select_atoms(rows: pl.DataFrame, part: Path) -> pl.DataFrame:
+    """Return the rows whose atom_id may be in a part of `atom`."""
+    first, last = (
+        pl.scan_parquet(part).select(pl.col("atom_id").min().alias("first"), pl.col("atom_id").max().alias("last")).collect().row(0)
+    )
+    return rows.filter(pl.col("atom_id").is_between(first, last)) if first is not None else rows.clear()
+
+
+@contextmanager
+def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame, pool: Pool) -> Iterator[Path]:
+    """Send the atoms to each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets.
+
+    Yields the folder of the shuffle, which is removed after the block.
     """
-    for part in list_parts(paths.table("atom")):
-        yield pl.read_parquet(part, columns=columns)
-
-
-def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield the atoms of each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets."""
     spill = paths.root / "work" / "linkage" / "regrouped.spill"
     shutil.rmtree(spill, ignore_errors=True)
     spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
-    for number, atoms in enumerate(read_artist_chunks(paths)):
-        rows = atoms.join(placed, on="atom_id")
-        write_run(spill, number, rows.drop("bucket"), rows["bucket"])
-    for bucket in count_bucket_rows(spill):
-        yield bucket, read_bucket(spill, bucket)
+    jobs = ((number, part, _select_atoms(placed, part)) for number, part in enumerate(list_parts(paths.table("atom"))))
+    for _ in map_ordered(partial(_send_atoms, spill), jobs, pool=pool):
+        pass
+    yield spill
     shutil.rmtree(spill, ignore_errors=True)
 
 
-def _place_shared_titles(paths: BuildPaths, buckets: int) -> pl.DataFrame:
+def _send_atoms(spill: Path, job: tuple[int, Path, pl.DataFrame]) -> None:
+    number, part, placed = job
+    rows = pl.read_parquet(part).join(placed, on="atom_id")
+    write_run(spill, number, rows.drop("bucket"), rows["bucket"])
+
+
+def _place_shared_titles(paths: BuildPaths, buckets: int, pool: Pool) -> pl.DataFrame:
     """Return atom_id and bucket (of the title) of the atoms whose title several lead artists have."""
-    found = []
-    for rows in read_artist_chunks(paths, ["atom_id", "artist_key", "title_key"]):
-        known = rows.filter(pl.col("artist_key") != "")
-        # Hashes and not texts: the titles of all atoms are held at once here. A collision adds an atom that the
-        # comparison rejects.
-        found.append(known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash()))
+    found = list(map_ordered(_hash_titles, list_parts(paths.table("atom")), pool=pool))
     atoms = pl.concat(found)
     # Two extremes tell several values from one without a set of artists for each title.
     several = atoms.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
     shared = several.filter(pl.col("one") != pl.col("other"))["title"].implode()
     return atoms.filter(pl.col("title").is_in(shared)).select("atom_id", bucket=(pl.col("title") % buckets).cast(pl.UInt32))
+
+
+def _hash_titles(part: Path) -> pl.DataFrame:
+    known = pl.read_parquet(part, columns=["atom_id", "artist_key", "title_key"]).filter(pl.col("artist_key") != "")
+    # Hashes and not texts: the titles of all atoms are held at once later. A collision adds an atom that the comparison rejects.
+    return known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash())
 
 
 def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:

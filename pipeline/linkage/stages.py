@@ -20,6 +20,7 @@ from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
 from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
 from pipeline.linkage.edge_evidence import (
+    find_all_key_edges,
     find_all_positions,
     find_all_sound_edges,
     find_all_take_edges,
@@ -28,7 +29,6 @@ from pipeline.linkage.edge_evidence import (
     find_platform_edges,
     find_release_edges,
     find_signal_edges,
-    read_artist_chunks,
 )
 from pipeline.linkage.failing_records import report_failing_records
 from pipeline.linkage.incremental import atom_changes
@@ -37,7 +37,7 @@ from pipeline.linkage.incremental.edge_changes import find_changed_code_and_typo
 from pipeline.linkage.incremental.night import Night, begin_night, read_night, record_decision
 from pipeline.linkage.incremental.recording_changes import write_changed_recordings
 from pipeline.linkage.incremental.weak_changes import find_weak_pairs_tonight
-from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
+from pipeline.linkage.key_edges import find_key_edges
 from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions, write_mapped_weak_pairs
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
 from pipeline.linkage.recording_tables import write_all_recordings
@@ -129,11 +129,12 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
     so_far = _find_components(found)
-    # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read
-    # whole.
-    chunks = read_artist_chunks(paths, KEY_COLUMNS) if night.base is None else [read_untimed_keys(atoms)]
     doubtful = list_doubtful_atoms(versions)
-    found = pl.concat([found, *(find_key_edges(rows, so_far, doubtful) for rows in chunks)])
+    # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read whole.
+    by_key = (
+        find_all_key_edges(paths, so_far, doubtful) if night.base is None else find_key_edges(read_untimed_keys(atoms), so_far, doubtful)
+    )
+    found = pl.concat([found, by_key])
     # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.
     found = pl.concat([found, audio.examine_joined(found)])
     write_table(TABLES["edge"], paths.table("edge"), found)

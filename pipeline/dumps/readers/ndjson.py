@@ -15,6 +15,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -29,7 +30,7 @@ from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
 from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, format_line_places
 from pipeline.dumps.readers.ndjson_lines import LineCounter
 from pipeline.dumps.staging.layout_expectations import SAMPLED_LINES
-from pipeline.engine.pool import count_workers
+from pipeline.engine.pool import count_workers, is_engine_used, map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -143,24 +144,43 @@ def _read_block_wise(
     chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None
 ) -> Iterator[BlockContent]:
     """Yield the content of consecutive bytes from line `line` on, in order. Several blocks are read at the same time."""
+    if is_engine_used():
+        yield from map_ordered(partial(_read_alone, layout, source_file), _number_blocks(chunks, line, sample))
+        return
     workers = count_workers()
     waiting: deque[Future[BlockContent]] = deque()
     # Threads and not processes: DuckDB parses outside the lock of Python, and blocks need no copy.
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
-        for raw in cut_lines(chunks, RECORD_BYTES):
-            if isinstance(raw, LongLine):
-                waiting.append(pool.submit(reader.reject_long_line, raw.head, line))
-                line += 1
-            else:
-                if sample:
-                    sample.look_at(raw, len(raw))
-                waiting.append(pool.submit(reader.read, raw, line))
-                line += raw.count(b"\n")
+        for job in _number_blocks(chunks, line, sample):
+            waiting.append(pool.submit(_read_job, reader, job))
             # Results in the order of the file, and no more blocks in memory than processors and one.
             if len(waiting) > workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _number_blocks(chunks: Iterator[bytes], line: int, sample: LineSample | None) -> Iterator[tuple[bytes | LongLine, int]]:
+    """Yield whole lines, and lines that are too long to be read, each with the number of its first line."""
+    for raw in cut_lines(chunks, RECORD_BYTES):
+        yield raw, line
+        if isinstance(raw, LongLine):
+            line += 1
+        else:
+            if sample:
+                sample.look_at(raw, len(raw))
+            line += raw.count(b"\n")
+
+
+def _read_job(reader: BlockReader, job: tuple[bytes | LongLine, int]) -> BlockContent:
+    raw, line = job
+    return reader.reject_long_line(raw.head, line) if isinstance(raw, LongLine) else reader.read(raw, line)
+
+
+def _read_alone(layout: Layout, source_file: str, job: tuple[bytes | LongLine, int]) -> BlockContent:
+    """Read a block on a worker of a cluster."""
+    with closing(BlockReader(layout, source_file)) as reader:
+        return _read_job(reader, job)
 
 
 def _build_block(content: BlockContent, source_file: str) -> Block:
@@ -216,8 +236,8 @@ class _Reader:
         if self.is_document:
             return self._read_document()
         compression = _STREAMED.get(detect_packing(self.path))
-        # DuckDB refuses a file with a byte order mark.
-        if compression is None or self.head.startswith(_BYTE_ORDER_MARK):
+        # DuckDB refuses a file with a byte order mark. And as a stream it reads on this machine alone.
+        if compression is None or self.head.startswith(_BYTE_ORDER_MARK) or is_engine_used():
             return self._read_block_wise(0, 1)
         return self._stream_file(compression)
 

@@ -65,6 +65,7 @@ class Layout:
 
     def __init__(self, columns: Mapping[str, str], members: Sequence[str] = ()) -> None:
         """Take `columns` (name -> DuckDB type). Scalars should be VARCHAR: a faulty number must reach the adapter, not fail the record."""
+        self._columns = dict(columns)
         self.names = list(columns)
         self.members = tuple(members)
         roots = [member.split(".")[0] for member in members]
@@ -74,6 +75,10 @@ class Layout:
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
         self.shape = Shape(self._typed)
         self._member_roots = list(dict.fromkeys(roots))
+
+    def __reduce__(self) -> tuple[type[Layout], tuple[dict[str, str], tuple[str, ...]]]:
+        """Travel to other processes as columns and members, because DuckDB's types cannot."""
+        return Layout, (self._columns, self.members)
 
     def build_sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
         """Return the query that reads the file at `path`."""

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from pipeline.dumps.readers import ndjson
+from pipeline.dumps.readers.ndjson import read_json_blocks
 from pipeline.engine.pool import Engine, map_ordered, start_workers, use_engine
-from pipeline.engine.spark import ClusterError, open_cluster
+from pipeline.engine.spark import Cluster, ClusterError, open_cluster
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
 from tests.pipeline.engine.sail import ROOT, start_sail
 from tests.waiting import PATIENCE_SECONDS
@@ -72,6 +76,28 @@ def test_a_task_may_be_megabytes_of_any_bytes(engine: Engine) -> None:
     block = bytes(range(256)) * 20_000
     with use_engine(engine):
         assert list(map_ordered(double, [block, b""])) == [block * 2, b""]
+
+
+def read_json(file: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    blocks = list(read_json_blocks(file, {"id": "VARCHAR", "tags": "VARCHAR[]"}))
+    return pl.concat([block.frame for block in blocks]), pl.concat([block.build_rejects("source_recording") for block in blocks])
+
+
+def test_a_cluster_reads_blocks_of_json_as_this_process_does(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ndjson, "BLOCK_BYTES", 400)
+    file = tmp_path / "records.ndjson.gz"
+    lines = [f'{{"id": "{number}", "tags": ["a", "{number % 3}"]}}' for number in range(60)]
+    lines[7], lines[40] = '{"id": "7', '{"id": "40", "tags": {"no": "list"}}'
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    here = read_json(file)
+    tasks: list[object] = []
+    run = Cluster._run
+    monkeypatch.setattr(Cluster, "_run", lambda self, function, item: (tasks.append(item), run(self, function, item))[1])
+    with use_engine(engine):
+        there = read_json(file)
+    assert len(tasks) > 2
+    assert [frame.to_dicts() for frame in there] == [frame.to_dicts() for frame in here]
+    assert here[1].height == 2
 
 
 def test_a_cluster_that_does_not_answer_is_named_although_another_one_does(engine: Engine) -> None:
