@@ -33,4 +33,4 @@ docs: setup ## regenerate the generated pages, build the site into docs/_build
 lock: setup ## compile the lock files from pyproject.toml
 	@scripts/lock
 clean: ## delete the environment and the demo
-	@rm -rf .venv .venv-beets .venv-bench .venv-mutation .venv-fuzz .venv-docs .venv-explore .venv-oldest-duckdb .venv-spark docs/_build demo
+	@rm -rf .venv .venv-beets .venv-bench .venv-mutation .venv-fuzz .venv-docs .venv-explore .venv-lake .venv-oldest-duckdb .venv-spark docs/_build demo

@@ -1,4 +1,4 @@
-"""`python -m catalog_store`: snapshots from and to other machines.
+"""`python -m catalog_store`: snapshots from and to other machines, and the lake of all builds.
 
 Progress goes to standard error, the answer as one line of JSON to standard output. Exit code 0: done; 1: refused or failed, with the reason
 in the last line on standard error; 2: the command line is wrong; 130, 143: stopped by Ctrl-C, by SIGTERM.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from catalog_store.errors import CatalogError
+from catalog_store.lake import KEPT_DAYS, Lake, commit_live_snapshot, expire_versions, list_builds
 from catalog_store.log_stream import guard_standard_error
 from catalog_store.snapshot import ROLES
 from catalog_store.snapshot_pull import KEPT_SNAPSHOTS, pull
@@ -72,6 +73,24 @@ def _start_report() -> Callable[[str], None]:
     return report
 
 
+def run_lake(options: argparse.Namespace) -> int:
+    """Keep the tables of every build in a DuckLake, with time travel.
+
+    `commit` adds the live snapshot as one version, `list` shows the versions, `expire` forgets old ones and tidies the files. The lake is
+    in `<catalog>/lake` unless --database and --data name another place. It needs an environment of its own, which
+    `scripts/setup .venv-lake requirements-lake.lock` makes.
+    """
+    lake = Lake.find(options.catalog, options.database, options.data)
+    if options.action == "commit":
+        answer = commit_live_snapshot(options.catalog, lake)
+    elif options.action == "expire":
+        answer = expire_versions(options.catalog, lake, options.keep_days)
+    else:
+        answer = list_builds(lake)
+    print(json.dumps(answer))
+    return 0
+
+
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
     raise _StoppedError(number)
 
@@ -119,6 +138,20 @@ def build_parser() -> argparse.ArgumentParser:
         help="snapshots that stay in the store, the new one included (default %(default)s)",
     )
     command.set_defaults(run=push_snapshot)
+
+    command = commands.add_parser("lake", help="keep the tables of every build, with time travel", description=run_lake.__doc__)
+    command.add_argument("action", choices=["commit", "list", "expire"])
+    command.add_argument("--catalog", type=Path, required=True, metavar="DIR", help="catalog whose live snapshot is added")
+    command.add_argument("--database", metavar="URL", help="the lake's catalog: sqlite:FILE or postgres:CONNECTION (default: in DIR/lake)")
+    command.add_argument("--data", metavar="PLACE", help="folder or s3:// address of the lake's files (default: in DIR/lake)")
+    command.add_argument(
+        "--keep-days",
+        type=_parse_count,
+        default=KEPT_DAYS,
+        metavar="N",
+        help="expire: age of the oldest kept version (default %(default)s)",
+    )
+    command.set_defaults(run=run_lake)
     return parser
 
 

@@ -235,3 +235,16 @@ def _links(rows: dict[str, list[dict[str, Any]]], recording_id: int, release_id:
             rows["id_registry"].append(
                 {"kind": "recording", "source_key": f"{member['platform']}:{member['external_id']}", "entity_id": recording_id}
             )
+
+
+def make_changed_ids() -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[dict[str, Any]]]]:
+    """Return the rows of two nights: an id merges, one splits, one returns, one goes, and 101 is new."""
+    before, after = make_frames(12, 1), make_frames(12, 1)
+    before["redirect"] = [{"kind": "recording", "old_id": 91, "new_id": None}]
+    after["redirect"] = [{"kind": "recording", "old_id": 92, "new_id": 5}, {"kind": "artist", "old_id": 40, "new_id": None}]
+    for member in after["recording_member"]:
+        if member["external_id"] == "aB00000000000000000003":
+            member["recording_id"] = 100
+    for recording_id in (100, 101):
+        add_recording_like(after, recording_id, 3)
+    return before, after

@@ -12,7 +12,7 @@ from catalog_store.publisher import find_snapshot, publish
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows
 from catalog_store.tables import TABLES
-from tests.catalog_store.catalog_tables import add_recording_like, make_frames, write_frames
+from tests.catalog_store.catalog_tables import make_changed_ids, make_frames, write_frames
 from tests.conftest import run_module
 
 if TYPE_CHECKING:
@@ -81,15 +81,7 @@ def test_equal_snapshots_do_not_differ_and_read_no_part(tmp_path: Path, monkeypa
 
 
 def test_changes_of_ids_are_those_of_the_interface(tmp_path: Path) -> None:
-    before, after = make_frames(12, 1), make_frames(12, 1)
-    before["redirect"] = [{"kind": "recording", "old_id": 91, "new_id": None}]
-    after["redirect"] = [{"kind": "recording", "old_id": 92, "new_id": 5}, {"kind": "artist", "old_id": 40, "new_id": None}]
-    for member in after["recording_member"]:
-        if member["external_id"] == "aB00000000000000000003":
-            member["recording_id"] = 100
-    for recording_id in (100, 101):
-        add_recording_like(after, recording_id, 3)
-    publish_pair(tmp_path, before, after, NEXT | {"recording": 102})
+    publish_pair(tmp_path, *make_changed_ids(), NEXT | {"recording": 102})
     found = compare_snapshots(find_snapshot(tmp_path, "old"), find_snapshot(tmp_path, "new"))
     with open_catalog(tmp_path) as catalog:
         listed = Counter((change.kind, change.change) for change in catalog.list_changes("old").changes)
