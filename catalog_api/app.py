@@ -25,6 +25,7 @@ from catalog_api.middleware.authentication import ApiKeyAuthentication
 from catalog_api.middleware.fast_routes import FastRoutes
 from catalog_api.middleware.request_tracking import RequestTracking
 from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
+from catalog_api.past_catalogs import PastCatalogs
 from catalog_api.problems import render_problem
 from catalog_api.recognition import Recognition
 from catalog_api.route_declaration import list_declared_routes
@@ -54,8 +55,9 @@ def build_app(
     unknown_keys = UnknownKeyLimit(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
     describe = LiveDescription(list_declared_routes(ROUTES), accounts.plans).describe
     recognition = Recognition(settings, live)
+    past = PastCatalogs(settings.catalog, live)
     outbound = Outbound(read_allow_list(os.environ))
-    service = Service(live, accounts, limiter, outbound, settings, describe, GenreNames(), recognition)
+    service = Service(live, accounts, limiter, outbound, settings, describe, GenreNames(), recognition, past)
 
     @asynccontextmanager
     async def run_lifespan(_app: Litestar) -> AsyncIterator[None]:
@@ -71,6 +73,7 @@ def build_app(
         context.close()
         await recognition.close()
         live.close()
+        past.close()
         service.fixed.close()
         await unknown_keys.close()
         await limiter.close()

@@ -108,17 +108,23 @@ _NO_CATALOG = int(HTTPStatus.SERVICE_UNAVAILABLE)
 class Lookup(Question):
     """A question about the catalog. It costs the price of a lookup when the answer is 200 or 404 (contract A10)."""
 
-    __slots__ = ("_execution", "_work")
+    __slots__ = ("_execution", "_work", "as_of")
+    as_of: str | None
+    """The kept build to answer from, as PastCatalogs reads it; None for the live one. route_declaration.py sets it."""
 
     def __init__(self, work: LookupWork, execution: Execution = Execution.INLINE) -> None:
         """`execution` is where `work` runs."""
         self.route_headers = NO_HEADERS
         self._work = work
         self._execution = execution
+        self.as_of = None
 
     async def answer(self, service: Service, caller: Caller, scope: Scope) -> Answer:
         """Do the work, then charge it."""
-        if self._execution is Execution.INLINE:
+        if self.as_of is not None:
+            # In a thread: opening a build reads files, and its pages are cold.
+            answer = await asyncio.to_thread(self._answer_uncharged, service, scope)
+        elif self._execution is Execution.INLINE:
             answer = self._answer_uncharged(service, scope)
         elif self._execution is Execution.TIME_SLICED:
             answer = await service.time_slices.run(partial(self._answer_uncharged, service, scope))
@@ -131,7 +137,7 @@ class Lookup(Question):
         """Return the answer, not charged yet."""
         build = None
         try:
-            with service.live.hold() as catalog:
+            with service.live.hold() if self.as_of is None else service.past.hold(self.as_of) as catalog:
                 build = catalog.snapshot_id
                 answer = self._work(catalog, service)
         except (ApiError, CatalogError) as error:

@@ -349,6 +349,24 @@ def _read_build_id(value: str) -> str:
     return value
 
 
+_AS_OF_SHAPE = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$"
+
+
+def _read_as_of(value: str) -> str:
+    if not re.fullmatch(_AS_OF_SHAPE, value):
+        raise ValueError(f"must be the id of a build, a date or a time such as 2026-11-27T12:00:00Z, got {_quote(value)}")
+    return value
+
+
+AS_OF = Parameter[str | None](
+    "as_of",
+    _read_as_of,
+    {"type": "string", "pattern": _AS_OF_SHAPE},
+    "Answer from a kept build: its id, or a date or time (UTC) at which it was live.",
+)
+UNTIL_BUILD = Parameter[str | None](
+    "until", _read_build_id, {"type": "string", "pattern": BUILD_SHAPE}, "The last build; by default the live one."
+)
 SINCE = Parameter[str | None]("since", _read_build_id, {"type": "string", "pattern": BUILD_SHAPE}, "The build of the ids that you hold.")
 
 

@@ -66,6 +66,7 @@ CODES = {
     "stream_limit": Code(403, "Too many streams", "The account has the maximum number of active streams: stop one first."),
     "job_limit": Code(403, "Too many jobs", "The account has as many unfinished jobs as its plan allows: wait for one, or cancel it."),
     "not_found": Code(404, "Not found", "There is no such path, or the catalog does not hold the requested item."),
+    "build_not_kept": Code(410, "Build not kept", "Ask as of one of the builds in `builds`, or leave as_of out."),
     "method_not_allowed": Code(405, "Method not allowed", "Use one of the methods in the Allow header."),
     "not_acceptable": Code(406, "Not acceptable", "Accept application/json, or another of the types that the route is described with."),
     "request_timeout": Code(408, "Too slow", "Send the request faster: its head within seconds, its body without long pauses."),

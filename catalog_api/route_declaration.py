@@ -23,8 +23,16 @@ from catalog_api.changelog import CHANGES, build_deprecation_headers
 from catalog_api.credit_prices import FREE, OF_LOOKUP, Price
 from catalog_api.entitlements import check_card, check_plan, find_scope, refuse_scope
 from catalog_api.idempotency import find_idempotency_problem
-from catalog_api.metering import Question
-from catalog_api.parameters import Parameter, ParameterValues, PlatformParameter, add_platform_parameters, raise_problems, read_parameters
+from catalog_api.metering import Lookup, Question
+from catalog_api.parameters import (
+    AS_OF,
+    Parameter,
+    ParameterValues,
+    PlatformParameter,
+    add_platform_parameters,
+    raise_problems,
+    read_parameters,
+)
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json
 from catalog_api.service import Service
@@ -46,7 +54,7 @@ class Route:
 
     - `feature`: what the account's plan must include; `needs_card`: the account must have a payment card.
     - `price`: what the description states, one credit an answer unless named; `is_free`: costs no credits.
-    - `is_live_only`: test keys may not use it.
+    - `is_live_only`: test keys may not use it. `is_live_build`: it answers from the live build alone, and takes no `as_of`.
     - `is_about_catalog`: answers have entity tags; `names_build`: answers without a tag name their build, too.
     - `body`: the JSON Schema of a request body; `other_bodies`: media types that may come instead. Without `needs_body` it may be absent,
       which reads as `{}`. `https_only` restricts the addresses in it.
@@ -68,6 +76,7 @@ class Route:
     price: Price | None = None
     is_free: bool = False
     is_live_only: bool = False
+    is_live_build: bool = False
     is_about_catalog: bool = True
     names_build: bool = False
     takes_idempotency_key: bool = False
@@ -83,6 +92,8 @@ class Route:
     description: str = ""
     deprecation: Mapping[str, str] = field(default_factory=dict)
     """Headers that its answers carry when the changelog calls it deprecated (contract A17)."""
+    travels: bool = False
+    """Whether it takes `as_of`."""
     key_scope: str = ""
     """The scope that a key needs."""
 
@@ -100,6 +111,11 @@ class Route:
         """Return the question with the headers of the route."""
         question.route_headers = self.deprecation
         return question
+
+    def choose_build(self, question: Question, values: ParameterValues) -> None:
+        """Let a lookup answer from the build of `as_of`."""
+        if self.travels and isinstance(question, Lookup):
+            question.as_of = values[AS_OF]
 
     def read(self, scope: Scope) -> ParameterValues:
         """Return the parameters; ApiError `plan_required`, or one that names all problems."""
@@ -187,7 +203,12 @@ def _declare_without_body(
         route = _build_route(method, path, answers, handler, declared)
 
         def answer(scope: Scope) -> Question:
-            return route.add_route_headers(handler(route.read(scope)))
+            values = route.read(scope)
+            question = route.add_route_headers(handler(values))
+            # Without a query there is no `as_of`.
+            if scope["query_string"]:
+                route.choose_build(question, values)
+            return question
 
         # No thread: the handler builds a question in microseconds, and metering.py decides where its work runs.
         return _VERBS[method](path, opt={ROUTE: route}, name=route.name, status_code=200, sync_to_thread=False)(answer)
@@ -275,6 +296,10 @@ def _build_route(
 ) -> Route:
     name = handler.__name__
     deprecation = build_deprecation_headers(CHANGES, build_path_template(path))
+    travels = method == "GET" and bool(declared.get("is_about_catalog", True)) and not declared.get("is_live_build", False)
+    if travels:
+        declared = {**declared, "parameters": (*declared.get("parameters", ()), AS_OF)}
+        declared["failures"] = (*declared.get("failures", ()), "build_not_kept")
     return Route(
         method=method,
         path=path,
@@ -283,6 +308,7 @@ def _build_route(
         description=handler.__doc__ or "",
         deprecation=deprecation,
         key_scope=find_scope(path),
+        travels=travels,
         **declared,
     )
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from account_store.rate_limits import RateLimiter
     from catalog_api.genre_names import GenreNames
     from catalog_api.live_catalog import LiveCatalog
+    from catalog_api.past_catalogs import PastCatalogs
     from catalog_api.recognition import Recognition
     from catalog_api.settings import ApiSettings
     from catalog_store.platform_files import Platform
@@ -44,6 +45,8 @@ class Service:
     """Nodes by what callers write for genres."""
     recognition: Recognition
     """Recognition of recordings in audio."""
+    past: PastCatalogs
+    """Kept builds, for lookups with `as_of`."""
     time_slices: TimeSlices = field(default_factory=TimeSlices)
     """For questions that occupy the event loop for milliseconds."""
     fixed: FixedService = field(default_factory=FixedService)

@@ -231,13 +231,13 @@ class Catalog:
         """Return many artists by id; unknown ids are absent."""
         return entity_lookups.read_artists(self._store, artist_ids)
 
-    def list_changes(self, since: str, *, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
-        """Return the changes of ids after the build `since` (a snapshot id) up to this one.
+    def list_changes(self, since: str, *, until: str | None = None, limit: int = MAX_CHANGES, cursor: str | None = None) -> ChangePage:
+        """Return the changes of ids after the build `since` (a snapshot id) up to `until`, by default this one.
 
         UnknownBuildError when this catalog does not descend from that build or no longer has its history. InvalidQueryError for a limit
         outside 1..1000, InvalidCursorError.
         """
-        return id_changes.list_changes(self._store, self._cursors, since, limit=limit, cursor=cursor)
+        return id_changes.list_changes(self._store, self._cursors, since, until=until, limit=limit, cursor=cursor)
 
     def read_genres(self) -> list[Genre]:
         """Return the canonical genre tree."""

@@ -230,6 +230,8 @@ PARAMETER_VALUES: Mapping[str, Any] = {
     "description": "nightly",
     "status": "failed",
     "since": "$build",
+    "until": "$build",
+    "as_of": "$build",
     "If-None-Match": '"ae42f455fb4f470d1c18de52"',
     "Idempotency-Key": "import-1",
     **{

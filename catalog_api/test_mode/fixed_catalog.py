@@ -23,7 +23,8 @@ _Rows = dict[str, list[dict[str, Any]]]
 _LANTERNS, _VALE, _HARBOUR = 1, 2, 3
 _ARTISTS = {_LANTERNS: "The Paper Lanterns", _VALE: "Mira Vale", _HARBOUR: "DJ Harbour"}
 _LABELS = {1: "Quay Records", 2: "Lamplight"}
-_GENRES = {1: ("House", None), 2: ("Deep House", 1), 3: ("Rock", None)}
+_GENRES = {1: ("House", None), 101: ("Deep House", 1), 11: ("Rock", None)}
+"""Nodes of the canonical tree with their ids, which never change."""
 _RELEASES = {
     1: ("First Light", _LANTERNS, 1, "2024-03-08", "day", "04006381333931"),
     2: ("Glass Garden", _VALE, 2, "2025-01-01", "year", "05012345678900"),
@@ -46,9 +47,9 @@ class _Track(NamedTuple):
 
 
 _TRACKS = {
-    1: _Track("First Light", "", ((_LANTERNS, True, False),), ("GBTST2400001",), 1, 214, 3, 0.8),
-    2: _Track("First Light (Live)", "live", ((_LANTERNS, True, False),), ("GBTST2400002",), 1, 251, 3, 0.4),
-    3: _Track("Northern Train", "", ((_LANTERNS, True, False), (_VALE, False, False)), ("GBTST2400003",), 1, 187, 3, 0.6),
+    1: _Track("First Light", "", ((_LANTERNS, True, False),), ("GBTST2400001",), 1, 214, 11, 0.8),
+    2: _Track("First Light (Live)", "live", ((_LANTERNS, True, False),), ("GBTST2400002",), 1, 251, 11, 0.4),
+    3: _Track("Northern Train", "", ((_LANTERNS, True, False), (_VALE, False, False)), ("GBTST2400003",), 1, 187, 11, 0.6),
     4: _Track("Glass Garden", "", ((_VALE, True, False),), ("GBTST2500001", "USTST2500009"), 2, 305, 1, 0.7),
     5: _Track(
         "Glass Garden (DJ Harbour Remix)",
@@ -57,7 +58,7 @@ _TRACKS = {
         ("GBTST2500002",),
         2,
         362,
-        2,
+        101,
         0.5,
     ),
     6: _Track("Untitled", "", ((_HARBOUR, True, False),), (), 2, None, None, 0.1),

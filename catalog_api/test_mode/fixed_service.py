@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from account_store.ledger.free_ledger import FreeLedger
-from catalog_api.genre_names import GenreNames
 from catalog_api.live_catalog import LiveCatalog
+from catalog_api.past_catalogs import PastCatalogs
 
 if TYPE_CHECKING:
     from account_store.accounts import Accounts
@@ -30,7 +30,7 @@ class FixedParts(NamedTuple):
 
     live: LiveCatalog
     accounts: Accounts
-    genre_names: GenreNames
+    past: PastCatalogs
 
 
 class FixedService:
@@ -65,4 +65,6 @@ class FixedService:
         # The same database, except for credits.
         free = copy.copy(accounts)
         free.ledger = FreeLedger(accounts.clock)
-        return FixedParts(live, free, GenreNames())
+        past = PastCatalogs(Path(folder), live)
+        self._resources.callback(past.close)
+        return FixedParts(live, free, past)

@@ -264,7 +264,7 @@ class Change(msgspec.Struct):
 
 
 class Changes(msgspec.Struct):
-    """Changes after the build `since`, oldest first. `build` is the live build: send it as `since` next time."""
+    """Changes after the build `since`, oldest first. `build` is the last one: send it as `since` next time."""
 
     since: str | None
     build: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import Place
-from catalog_store.errors import UnknownBuildError
+from catalog_store.errors import InvalidQueryError, UnknownBuildError
 from catalog_store.queries.pages import check_limit
 from catalog_store.serving.schema import CHANGES, REDIRECT_KINDS
 
@@ -41,9 +41,10 @@ class ChangePage(NamedTuple):
     next_cursor: str | None
 
 
-def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit: int, cursor: str | None) -> ChangePage:
-    """Return one page of changes after the build `since`. UnknownBuildError, InvalidQueryError, InvalidCursorError.
+def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, until: str | None, limit: int, cursor: str | None) -> ChangePage:
+    """Return one page of changes after the build `since` up to `until`, by default the last one.
 
+    UnknownBuildError, InvalidQueryError, InvalidCursorError.
     A cursor holds the distance of its build from `since`, so it continues in a later snapshot.
     """
     check_limit(limit, MAX_LIMIT)
@@ -51,14 +52,19 @@ def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit
     first = next((number for number, snapshot_id in builds.items() if snapshot_id == since), None)
     if first is None:
         raise UnknownBuildError(f"this catalog does not know what changed since {since!r}: read everything again")
-    query = ("changes", since)
+    last = max(builds) if until is None else next((number for number, snapshot_id in builds.items() if snapshot_id == until), None)
+    if last is None:
+        raise UnknownBuildError(f"this catalog does not know the build {until!r}: it knows {', '.join(builds.values())}")
+    if last < first:
+        raise InvalidQueryError(f"until is the build {until!r}, which is older than {since!r}: swap them")
+    query = ("changes", since) if until is None else ("changes", since, until)
     place = cursors.decode(query, cursor) if cursor is not None else Place(0.0, 0.0, 0)
     step, sort = divmod(int(place.score), _STEPS * _STEPS)
     # The history drops its oldest builds and restarts its count at 0, so a cursor holds steps from `since` and no build number.
     behind = (first + step, *divmod(sort, _STEPS), place.id, int(place.popularity))
     rows = store.fetch_rows(
-        f"SELECT {_ORDER} FROM change WHERE build > ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
-        (first, *behind, limit + 1),
+        f"SELECT {_ORDER} FROM change WHERE build > ? AND build <= ? AND ({_ORDER}) > (?, ?, ?, ?, ?) ORDER BY {_ORDER} LIMIT ?",
+        (first, last, *behind, limit + 1),
     )
     # One row more was read: it shows whether a next page exists.
     page = rows[:limit]
@@ -67,4 +73,4 @@ def list_changes(store: ServingStore, cursors: CursorCodec, since: str, *, limit
     if len(rows) > limit:
         build, kind, change, old_id, new_id = page[-1]
         rest = cursors.encode(query, Place(((build - first) * _STEPS + kind) * _STEPS + change, new_id, old_id))
-    return ChangePage(builds[max(builds)], found, rest)
+    return ChangePage(builds[last], found, rest)

@@ -1,6 +1,7 @@
 """Rules for schemathesis that a description cannot state (SCHEMATHESIS_HOOKS=tests.contract.schemathesis_hooks).
 
-Only a cursor that the server gave out is valid. An invented one is a 400 on purpose, and has tests of its own. A request must send exactly
+Only a cursor that the server gave out, and the build of a kept snapshot, are valid. An invented one is refused on purpose, and has
+tests of its own. A request must send exactly
 one parameter of a group of lookup parameters, so the hook keeps the first one. A genre must exist in the tree, and the days of a report
 must follow each other. Audio must be audio, and the text of a fingerprint must encode a real one. The type of a
 job's rows must be one of its kind. A timeline needs the bytes of a file.
@@ -56,6 +57,7 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
         query.update({"kind": "tracks", "input_type": "isrc", "format": "csv"})
         kwargs.update({"data": JOB_ROWS[case.media_type]} if case.media_type in JOB_ROWS else {})
     query.pop("cursor", None)
+    query.pop("as_of", None)
     if case.operation.path == IDENTIFY and case.media_type != UPLOAD_TYPE:
         query.pop("mode", None)
     query.update({name: known for name, known in GENRES.items() if name in query})

@@ -330,6 +330,20 @@ def test_b16_merged_ids_answer_with_the_survivor_and_split_ids_live_on(api: Api)
     assert api.ask("/v1/tracks/links", catalog_b_id=uuid(1))["track_id"] == 1
 
 
+def test_b17_lookups_answer_from_a_kept_build(api: Api) -> None:
+    now, then = (api.get("/v1/tracks/41", **query) for query in ({}, {"as_of": "first"}))
+    assert (now.json()["id"], now.headers["content-location"], now.headers["x-catalog-build"]) == (1, "/v1/tracks/1", "second")
+    assert (then.json()["id"], then.headers.get("content-location"), then.headers["x-catalog-build"]) == (41, None, "first")
+    assert api.ask("/v1/tracks/search", artist="The Velvet Foxes", title="Midnight Running", as_of="first")["results"]
+    gone = api.get("/v1/tracks/1", as_of="2020-01-01")
+    assert problem(gone) == (410, "build_not_kept", [])
+    assert [build["id"] for build in gone.json()["builds"]] == ["first", "second"]
+    assert api.refused("/v1/tracks/1", as_of="a b") == (400, "invalid_parameter", ["as_of"])
+    assert api.ask("/v1/changes", since="first", until="first") == {"since": "first", "build": "first", "results": [], "next_cursor": None}
+    assert api.refused("/v1/changes", until="first") == (400, "invalid_parameter", ["until"])
+    assert api.refused("/v1/changes", since="second", until="first")[:2] == (400, "invalid_parameter")
+
+
 def test_b16_changes_list_merges_splits_and_removals_since_a_build(api: Api) -> None:
     delivered = api.ask("/v1/changes", since="first")
     found = {(one["kind"], one["change"], one["id"], one["new_id"]) for one in delivered["results"]}

@@ -56,6 +56,13 @@ def test_each_build_records_merges_splits_removals_and_returns(root: Path) -> No
             ("three", "label", "removed", 9, None),
         ]
         assert [change.change for change in catalog.list_changes("two").changes] == ["merged", "removed"]
+        between = catalog.list_changes("one", until="two")
+        assert (between.until, between.changes) == ("two", [change for change in page.changes if change.snapshot_id == "two"])
+        assert catalog.list_changes("two", until="two").changes == []
+        with pytest.raises(UnknownBuildError, match="does not know the build 'four': it knows one, two, three"):
+            catalog.list_changes("one", until="four")
+        with pytest.raises(InvalidQueryError, match="older than 'three': swap them"):
+            catalog.list_changes("three", until="one")
         assert catalog.list_changes("three").changes == []
 
 
