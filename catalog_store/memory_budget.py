@@ -63,6 +63,10 @@ class MemoryBudget:
         """Return how many rows a bucket may hold, at most `most`. `bytes_per_row` is what a row takes at the widest point of its work."""
         return max(1, min(most, int(self.process_bytes * BUCKET_SHARE) // bytes_per_row))
 
+    def divide(self, shares: int) -> MemoryBudget:
+        """Return the budget of one of several steps that work at once."""
+        return self if shares == 1 else MemoryBudget.share_out(self.total_bytes // shares)
+
     def take_share(self) -> MemoryBudget:
         """Return the budget of one of the processes."""
         return MemoryBudget(self.process_bytes)

@@ -71,6 +71,14 @@ class BuildPaths:
         """Return the folder of landed dumps of one platform, a dated folder each."""
         return self.root / "landing" / platform
 
+    def archived_dumps(self, platform: str) -> Path:
+        """Return the folder of dumps of one platform that were fetched by their date, a dated folder each. No build reads it."""
+        return self.root / "archive" / "landing" / platform
+
+    def archived_staging(self, platform: str, day: str) -> Path:
+        """Return the folder of staging tables of the platform's dump of one day. No build reads it."""
+        return self.root / "archive" / "staging" / platform / day
+
     @property
     def staging_root(self) -> Path:
         """Folder of staging tables, a folder for each platform."""

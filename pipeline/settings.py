@@ -74,6 +74,8 @@ class Settings:
     memory: Memory | None = None
     """Memory that all processes of a build take together: bytes with a unit (`6GB`, `1500MiB`) or a share of the RAM (`0.4`). When not set:
     2 GB and 4 bytes a recording for each processor, at most half of the RAM."""
+    stage_at_once: Count = 1
+    """Platforms that Dagster's runs land and stage side by side, each with its share of the memory."""
     engine: Engine = "local"
     """Engine that runs the work of pools: `local`, a master of Spark (`spark://host:7077`), or a Spark Connect server (`sc://host:15002`),
     which may be Sail's."""

@@ -15,6 +15,7 @@ from catalog_store.tables.files import count_rows, measure_bytes, render_sql_sou
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
@@ -58,6 +59,7 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
     @dg.asset(
         key=build_landing_key(platform),
         group_name="landing",
+        op_tags=INPUT,
         description=f"The newest whole dump of {platform}, as delivered.",
         check_specs=[
             dg.AssetCheckSpec(FRESH, asset=build_landing_key(platform), description="the newest dump upstream shows is the one in use"),
@@ -187,13 +189,14 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
         key=key,
         deps=[build_landing_key(platform)],
         group_name="staging",
+        op_tags=INPUT,
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
         # Names and descriptions of the checks do not depend on the folder, so any folder will do before the step runs.
         check_specs=[*(check.spec for check in list_staging_checks(platform, Path("unset"))), *list_warning_specs(key)],
     )
     def staged(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
-        with catalog.claim_for_step([key]) as running_step:
+        with catalog.claim_for_step([key], shares=catalog.stage_at_once) as running_step:
             results = yield from write_staging(catalog)
             running_step.finish(results)
         yield from results

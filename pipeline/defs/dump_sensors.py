@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from pipeline.defs.archive_assets import ARCHIVED, build_dump_dates, find_new_dates, name_partitions
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
@@ -46,6 +47,13 @@ def find_news(catalog: CatalogResource, source: Source) -> str | None:
     return find_unlanded(source, catalog.paths.landing(platform))
 
 
+def list_new_dates(context: dg.SensorEvaluationContext, source: Source) -> list[str]:
+    """Return the dump dates of upstream that Dagster does not know yet, where a platform has any. Raises as `find_news` does."""
+    if source.platform not in ARCHIVED:
+        return []
+    return find_new_dates(source, context.instance.get_dynamic_partitions(name_partitions(source.platform)))
+
+
 def build_dump_sensor(platform: str) -> dg.SensorDefinition:
     """Return the sensor of a platform's upstream."""
 
@@ -61,16 +69,19 @@ def build_dump_sensor(platform: str) -> dg.SensorDefinition:
             return dg.SkipReason("no source is named")
         try:
             mark = find_news(catalog, source)
+            dates = list_new_dates(context, source)
         except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; the next look may succeed
             return dg.SkipReason(f"{source.location}: {str(error) or type(error).__name__}")
+        new_dates = [build_dump_dates(platform).build_add_request(dates)] if dates else []
         if mark is None:
-            return dg.SkipReason("the newest dump has landed")
+            return dg.SensorResult(skip_reason="the newest dump has landed", dynamic_partitions_requests=new_dates)
         # Upstreams write a dump for hours. Only a listing that two looks in a row show alike is taken for a whole delivery.
         if context.cursor != mark:
-            return dg.SensorResult(skip_reason="a new dump is there; it counts once the next look finds it unchanged", cursor=mark)
+            reason = "a new dump is there; it counts once the next look finds it unchanged"
+            return dg.SensorResult(skip_reason=reason, cursor=mark, dynamic_partitions_requests=new_dates)
         # The hour lets a fetch that failed be tried again, and bounds the tries.
         request = dg.RunRequest(run_key=f"{mark} {datetime.now(UTC):%Y-%m-%dT%H}", tags={"platform": platform})
-        return dg.SensorResult(run_requests=[request], cursor=mark)
+        return dg.SensorResult(run_requests=[request], cursor=mark, dynamic_partitions_requests=new_dates)
 
     return notice
 

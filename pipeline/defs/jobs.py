@@ -3,6 +3,7 @@
 import dagster as dg
 
 from catalog_store.platforms import SUGGESTIONS
+from pipeline.defs.archive_assets import GROUP
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import NIGHTLY, RECLASSIFY, REMADE_TABLES
 from pipeline.defs.snapshot_assets import SNAPSHOT
@@ -13,7 +14,8 @@ REMADE_KEYS = (*map(build_table_key, REMADE_TABLES), SNAPSHOT)
 
 nightly_job = dg.define_asset_job(
     NIGHTLY,
-    selection=dg.AssetSelection.all(),
+    # Archived dumps are filled by hand, a date at a time.
+    selection=dg.AssetSelection.all() - dg.AssetSelection.groups(GROUP),
     description="Newest dumps -> staging -> linkage -> catalog -> live snapshot.",
 )
 

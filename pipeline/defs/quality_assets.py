@@ -17,6 +17,7 @@ from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_table_metadata
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
@@ -46,6 +47,7 @@ def build_figure_check(paths: BuildPaths) -> AssetCheck:
     key=FIGURES_KEY,
     deps=JUDGED,
     group_name="quality",
+    op_tags=ALONE,
     description=FIGURES.description,
     metadata={"dagster/column_schema": build_column_schema(FIGURES)},
     kinds={"parquet"},

@@ -89,6 +89,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     memory: int | None = None
     engine: str = "local"
     engine_tasks: int = 2
+    stage_at_once: int = 1
     keep_snapshots: int = 3
     keep_dumps: int = 2
     keep_run_days: int = 90
@@ -113,6 +114,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             memory=settings.memory,
             engine=settings.engine,
             engine_tasks=settings.engine_tasks,
+            stage_at_once=settings.stage_at_once,
             keep_snapshots=settings.keep_snapshots,
             keep_dumps=settings.keep_dumps,
             keep_run_days=settings.keep_run_days,
@@ -194,13 +196,14 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @contextmanager
     def claim_for_step(
-        self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = (), *, can_resume: bool = False
+        self, tables: Sequence[dg.AssetKey] = (), inputs: Sequence[dg.AssetKey] = (), *, can_resume: bool = False, shares: int = 1
     ) -> Iterator[RunningStep]:
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
-        With `can_resume` a whole build checks whether an earlier build has finished the step; the running step then has its record. Raises
-        dg.Failure, which is not retried, when another run holds the catalog or an input is not usable. Raises KeyboardInterrupt when the
-        command was interrupted and the step before went on.
+        With `can_resume` a whole build checks whether an earlier build has finished the step; the running step then has its record.
+        `shares`: steps that may run at once, this one included; the step gets its share of the memory. Raises dg.Failure, which is not
+        retried, when another run holds the catalog or an input is not usable. Raises KeyboardInterrupt when the command was interrupted and
+        the step before went on.
         """
         require_no_signal()
         try:
@@ -216,7 +219,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
-            with use_budget(self.memory_budget), use_engine(self.cluster), use_token(started.token if started else ""):
+            with use_budget(self.memory_budget.divide(shares)), use_engine(self.cluster), use_token(started.token if started else ""):
                 yield running_step
         finally:
             # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases

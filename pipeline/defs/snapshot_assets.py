@@ -19,6 +19,7 @@ from pipeline.build.workbench import open_text_memory
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_usage_metadata
 from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.usage import measure_usage
@@ -37,6 +38,7 @@ PARTS = (*(build_table_key(table) for table in PUBLISHED), RECOGNITION)
     key=RECOGNITION,
     deps=[FINGERPRINT],
     group_name="snapshot",
+    op_tags=ALONE,
     description="The index that identifies audio: that of the live snapshot, continued with the fingerprints that are new.",
     check_specs=[dg.AssetCheckSpec("index_holds_every_fingerprint", asset=RECOGNITION, blocking=True)],
 )
@@ -65,6 +67,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
     key=SNAPSHOT,
     deps=PARTS,
     group_name="snapshot",
+    op_tags=ALONE,
     kinds={"parquet", "duckdb", "sqlite"},
     check_specs=[dg.AssetCheckSpec("live_snapshot_is_this_build", asset=SNAPSHOT, blocking=True)],
 )

@@ -19,6 +19,7 @@ from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_c
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.step_limits import ALONE
 from pipeline.engine.usage import Usage, measure_usage
 from pipeline.paths import BuildPaths
 
@@ -81,6 +82,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
             for table in step.tables
         ],
         check_specs=[check.spec for check in step.list_checks(unset)],
+        op_tags=ALONE,
     )
     def write_tables(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
         step.require(catalog)  # before the claim: a build without input must not empty the records of its tables

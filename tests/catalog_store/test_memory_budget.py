@@ -83,3 +83,9 @@ def test_ram_is_the_least_of_the_machine_and_its_control_groups(tmp_path: Path, 
 
 def test_ram_without_control_groups_is_the_machines(tmp_path: Path) -> None:
     assert measure_ram(tmp_path, tmp_path) == MACHINE
+
+
+def test_steps_that_run_at_once_share_the_memory() -> None:
+    budget = MemoryBudget.share_out(8 << 30)
+    assert budget.divide(1) == budget
+    assert budget.divide(2).total_bytes == 4 << 30

@@ -109,9 +109,15 @@ def keep_last_good(platform: str, zone: Path, problem: str) -> Landing:
     return Landing(platform, "kept_last_good" if last else "missing", last, problem)
 
 
-def _land(source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
+def land_day(source: Source, zone: Path, day: str, report: Callable[[str], None] = lambda _line: None) -> Landing:
+    """Fetch the dump of `day` (YYYY-MM-DD) into `zone`. Raises DumpError and the errors of file systems: no other dump stands in for it."""
+    zone.mkdir(parents=True, exist_ok=True)
+    return _land(source, zone, report, day)
+
+
+def _land(source: Source, zone: Path, report: Callable[[str], None], day: str | None = None) -> Landing:
     file_system, root = open_source(source)
-    dump = find_newest_dump(file_system, root, source)
+    dump = find_newest_dump(file_system, root, source, day)
     landing = land_files(file_system, source, zone, dump, lambda: list_dump_files(file_system, root, source, dump), report)
     if dump.older and landing.status == "new":
         report(

@@ -114,8 +114,8 @@ def open_source(source: Source) -> tuple[Any, str]:
     return file_system, root
 
 
-def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
-    """Return the newest dump of upstream. Raises DumpError when there is none.
+def find_newest_dump(file_system: Any, root: str, source: Source, day: str | None = None) -> RemoteDump:  # noqa: ANN401 - fsspec has no types
+    """Return the newest dump of upstream, or that of `day` (YYYY-MM-DD). Raises DumpError when there is none.
 
     The dated sub-folder of the newest date wins over files beside it. In a flat folder whose file names carry several dates, the files of
     the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
@@ -125,6 +125,11 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     latest = (datetime.now(UTC).date() + LARGEST_LEAD).isoformat()
     ahead = {name for name in listed if (_find_name_date(name) or "") > latest}
     shown = {name: info for name, info in listed.items() if name not in ahead}
+    if day is not None:
+        # Files without a date belong to every date.
+        shown = {name: info for name, info in shown.items() if _find_name_date(name) in (day, None)}
+        if not any(_find_name_date(name) for name in shown):
+            raise DumpError(f"no dump of {day}: {source.location} shows {', '.join(_list_dates(listed)) or 'no dates'}")
     if not shown:
         raise DumpError(
             f"all dates are after {latest}: {', '.join(sorted(ahead)[:5])}; look at the names, and at the clock of this machine"
@@ -146,6 +151,15 @@ def find_newest_dump(file_system: Any, root: str, source: Source) -> RemoteDump:
     older = find_superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
     strays = beside if folder and source.dated is None else []
     return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays), tuple(sorted(ahead)))
+
+
+def list_dump_dates(source: Source) -> list[str]:
+    """Return the dates (YYYY-MM-DD) that upstream shows, ascending. Raises DumpError and the errors of file systems."""
+    return _list_dates(list_files(*open_source(source)))
+
+
+def _list_dates(names: Iterable[str]) -> list[str]:
+    return sorted({date for name in names if (date := _find_name_date(name))})
 
 
 def _find_name_date(name: str) -> str | None:
