@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
+from catalog_store.platforms import PLATFORMS
 from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.references import list_references
@@ -43,6 +44,14 @@ _KEY_COMMENTS = {
     "condition": "Foreign keys of some rows only: which.",
 }
 
+_PLATFORM_TABLE = "platform"
+_PLATFORM_COMMENTS = {
+    "platform": "Platform key.",
+    "licence": "Licence of its values, or the ground on which the catalog holds them.",
+    "owner": "Who answers for the platform in this catalog.",
+    "url": "Template of the address of a record, for links and attribution.",
+}
+
 
 def build_analyst_file(tables: Mapping[str, StoredTable], path: Path, home: Path) -> None:
     """Write the new file `path` beside the parts of `tables`. `home` is the folder that the snapshot gets when it is published."""
@@ -54,6 +63,7 @@ def build_analyst_file(tables: Mapping[str, StoredTable], path: Path, home: Path
             _render_folder_macro(path.name, home),
             *(line for name in held for line in _render_table(name, tables[name])),
             *_render_keys(held),
+            *_render_platforms(),
             *(line for view in VIEWS if all(name in tables for name in view.needs) for line in _render_view(view)),
             "COMMIT",
             "CHECKPOINT",
@@ -102,6 +112,16 @@ def _render_keys(names: Iterable[str]) -> Iterator[str]:
     yield f"COMMENT ON TABLE {_KEY_TABLE} IS 'The keys of all tables: what identifies a row, and what refers to what.'"
     for column, comment in _KEY_COMMENTS.items():
         yield f"COMMENT ON COLUMN {_KEY_TABLE}.{column} IS {quote_text(comment)}"
+
+
+def _render_platforms() -> Iterator[str]:
+    """Render the table of platforms, with the licence of each."""
+    yield f"CREATE TABLE {_PLATFORM_TABLE} ({', '.join(f'{column} VARCHAR' for column in _PLATFORM_COMMENTS)})"
+    rows = (", ".join(map(quote_text, (one.key, one.licence, one.owner, one.url))) for one in PLATFORMS.values())
+    yield f"INSERT INTO {_PLATFORM_TABLE} VALUES {', '.join(f'({row})' for row in rows)}"
+    yield f"COMMENT ON TABLE {_PLATFORM_TABLE} IS 'The platforms of the build, with the licence of the values that each gives.'"
+    for column, comment in _PLATFORM_COMMENTS.items():
+        yield f"COMMENT ON COLUMN {_PLATFORM_TABLE}.{column} IS {quote_text(comment)}"
 
 
 def _render_value(value: str | list[str] | None) -> str:

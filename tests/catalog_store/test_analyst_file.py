@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "analysts.md").read_text()
-QUERIES = re.findall(r"```sql (duckdb|parquet)\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +31,6 @@ def file(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, ...]]:
     return connection.execute(sql).fetchall()
-
-
-def test_the_page_has_ten_queries() -> None:
-    assert len(QUERIES) == 10
-
-
-@pytest.mark.parametrize(("source", "sql"), QUERIES, ids=[f"query {number}" for number in range(1, len(QUERIES) + 1)])
-def test_each_query_of_the_page_runs_and_finds_something(
-    source: str, sql: str, published: Path, file: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if source == "duckdb":
-        assert rows(file, sql)
-    else:
-        monkeypatch.chdir(published / "current")
-        with duckdb.connect() as connection:
-            assert rows(connection, sql)
 
 
 def test_the_file_holds_the_published_tables_with_comments(file: duckdb.DuckDBPyConnection, tables: dict[str, Path]) -> None:
