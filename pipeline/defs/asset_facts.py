@@ -21,6 +21,18 @@ from pipeline.dumps.landing.sources import Source
 
 OWNER = "team:catalog"
 """Owner of everything that belongs to no platform."""
+_SHOWN_VALUES = (
+    "external_id",
+    "title",
+    "version",
+    "artist_credit",
+    "artists",
+    "isrcs",
+    "duration_ms",
+    "release_date",
+    "release_date_precision",
+    "release_id",
+)
 STAGED_COLUMNS = {
     "atom.duration_ms": "source_recording.duration_ms",
     "atom_member.external_id": "source_recording.external_id",
@@ -76,6 +88,11 @@ STAGED_COLUMNS = {
     "recording_genre.parent": "source_genre.parent",
     "unclassified_genre_string.genre": "source_genre.genre",
     "unclassified_genre_string.parent": "source_genre.parent",
+    "recording_source.release_title": "source_release.title",
+    "recording_source.label_name": "source_release.label_name",
+    "recording_source.genres": "source_genre.genre",
+    "recording_source.release_genres": "source_genre.genre",
+    **{f"recording_source.{name}": f"source_recording.{name}" for name in _SHOWN_VALUES},
 }
 """Columns whose values are chosen or computed from those of one staging column (docs/design/build.md)."""
 BY_PLATFORM = ("landing", "staging", "archived_dump", "archived_staging")
