@@ -26,8 +26,9 @@ from pipeline.quality.build_figures import build_figures, read_published_figures
 from pipeline.quality.code_loss import count_code_losses
 from pipeline.quality.gate import QUESTIONS, judge_build
 from pipeline.quality.id_drift import measure_id_drift
+from pipeline.quality.report.attention import Source
 from pipeline.quality.report.examples import choose_examples
-from pipeline.quality.report.page import BuildStory, Source, write_report
+from pipeline.quality.report.page import BuildStory, write_report
 
 FIGURES = TABLES["build_figure"]
 FIGURES_KEY = build_table_key(FIGURES)

@@ -26,6 +26,8 @@ from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
+from pipeline.quality.build_figures import read_published_figures
+from pipeline.quality.report.page import select_history
 
 FINGERPRINT = build_table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
@@ -109,7 +111,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
     figures: dict[str, Any] = {**build_usage_metadata(usage)}
     own = StepCost(SNAPSHOT.to_python_identifier(), **figures)
     earlier = read_costs(read_materializations(context.instance), context.run.run_id)
-    _keep_costs(catalog, BuildCost(snapshot_id, rows["recording"], (*earlier, own)))
+    _keep_costs(catalog, BuildCost(snapshot_id, rows["recording"], (*earlier, own), select_history(read_published_figures(paths))))
     catalog.report(f"snapshot {snapshot_id} is live: {rows['recording']:,} recordings, {usage.seconds:.1f} s to publish")
     yield dg.MaterializeResult(
         asset_key=SNAPSHOT,

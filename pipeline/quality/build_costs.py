@@ -1,4 +1,4 @@
-"""Costs of the last published builds, a file in the work folder, for the comparison in the report.
+"""Costs and main figures of the last published builds, a file in the work folder, for the comparison in the report.
 
 The file is a convenience: without it a report has nothing to compare with. Out of scope: the measuring of costs
 (engine/usage.py).
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-KEPT_BUILDS = 20
+KEPT_BUILDS = 60
 
 
 class StepCost(msgspec.Struct, frozen=True):
@@ -40,6 +40,8 @@ class BuildCost(msgspec.Struct, frozen=True):
     snapshot_id: str
     recordings: int
     steps: tuple[StepCost, ...]
+    figures: dict[str, float] = {}
+    """Figures of the build by label, for the charts of the report; empty in builds older than this member."""
 
     @property
     def total(self) -> StepCost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from html import escape
 from typing import TYPE_CHECKING
@@ -45,6 +46,26 @@ def draw_bar_image(title: str, bars: Sequence[Bar]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{IMAGE_PIXELS}" height="{height}" role="img" aria-label="{escape(title)}">'
         f'<style>{_IMAGE_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{_draw_rows(bars)}</svg>'
     )
+
+
+def draw_history(title: str, values: Sequence[float]) -> str:
+    """Return a line over builds, oldest first, with the last value and the lowest and highest one."""
+    low, high = min(values), max(values)
+    span = high - low or 1.0
+    steps = max(len(values) - 1, 1)
+    places = [(100 * place / steps, 26 - 22 * (value - low) / span) for place, value in enumerate(values)]
+    # Lines between points in percent of the width: a polyline knows no percentages, and the page stretches the picture.
+    lines = "".join(
+        f'<line x1="{x1:.2f}%" y1="{y1:.1f}" x2="{x2:.2f}%" y2="{y2:.1f}" class="line"/>'
+        for (x1, y1), (x2, y2) in itertools.pairwise(places)
+    )
+    said = escape(f"{title}: {_format(values[-1])}, from {_format(low)} to {_format(high)} over {len(values)} builds")
+    image = f'<svg role="img" aria-label="{said}" height="30">{lines}</svg>'
+    return f"<figure><figcaption>{said}</figcaption>{image}</figure>"
+
+
+def _format(value: float) -> str:
+    return f"{value:.4f}" if 0 < abs(value) < 1 else f"{value:,.0f}"
 
 
 def build_bars(now: Mapping[str, float], before: Mapping[str, float], *, largest_first: bool = True, most: int = 40) -> list[Bar]:

@@ -10,7 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline.quality.build_costs import find_step_costs, sum_costs
-from pipeline.quality.report.charts import build_bars, draw_bar_chart
+from pipeline.quality.report.attention import DRIFTED, Source, list_changes, list_points
+from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_history
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,19 +55,8 @@ COST_COLUMNS = (
 )
 """Heading, figure and unit of the columns of costs."""
 SHOWN_BUILDS = 5
-DRIFTED = 0.01
-"""Change of a share of empty values above which the report marks it."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """The result of one dump: `status` and `problem` as staging reported, counts over all kinds of record."""
-
-    platform: str
-    dump: str
-    status: str
-    problem: str
-    warnings: Sequence[str] = ()
+MOST_LINES = 16
+"""Charts of the history."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +97,9 @@ def render(story: BuildStory) -> str:
     template = environment.get_template("page.html.j2")
     return template.render(
         story=story,
+        points=list_points(story.verdicts, story.sources, story.now, story.before),
+        changes=list_changes(story.now, story.before),
+        history=_draw_histories(story),
         failed=[verdict for verdict in story.verdicts if not verdict.passed],
         headlines=[_format_headline(story, *headline) for headline in HEADLINES],
         rates=[
@@ -181,6 +174,21 @@ def _sum_intake(intake: Mapping[str, float], platform: str) -> dict[str, float]:
 def _select_mains(genres: Mapping[str, float]) -> dict[str, float]:
     # The topic holds two totals beside the mains.
     return {name: value for name, value in genres.items() if name not in {"classified", "unclassified strings"}}
+
+
+def select_history(figures: Figures) -> dict[str, float]:
+    """Return the figures of a build that the reports of later builds draw, by label."""
+    counts = {label: figures[topic, name] for label, topic, name in HEADLINES if (topic, name) in figures}
+    rates = {f"{topic} {name}": figures[topic, name] for topic, name in RATES if (topic, name) in figures}
+    return {**counts, **rates}
+
+
+def _draw_histories(story: BuildStory) -> list[Markup]:
+    """Return a line for each figure over the kept builds and this one, oldest first; none before the second build."""
+    kept = [build.figures for build in reversed(story.builds)]
+    labels = list(select_history(story.now))[:MOST_LINES]
+    values = {label: [figures[label] for figures in kept if label in figures] + [select_history(story.now)[label]] for label in labels}
+    return [Markup(draw_history(label, line)) for label, line in values.items() if len(line) > 1]  # noqa: S704 - charts escape labels
 
 
 def _list_nulls(now: Mapping[str, float], before: Mapping[str, float]) -> list[tuple[str, float, float | None, bool]]:

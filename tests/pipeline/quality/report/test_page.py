@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
 from lxml import etree
 
-from pipeline.quality.build_costs import BuildCost, StepCost
+from pipeline.quality.build_costs import KEPT_BUILDS, BuildCost, StepCost
 from pipeline.quality.gate import Verdict
 from pipeline.quality.id_drift import IdDrift
-from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_bar_image
+from pipeline.quality.report.attention import Source
+from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_bar_image, draw_history
 from pipeline.quality.report.examples import Examples
-from pipeline.quality.report.page import BuildStory, Source, render, write_report
+from pipeline.quality.report.page import BuildStory, render, write_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,12 +94,14 @@ class Tags(HTMLParser):
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.fetched += [str(value) for name, value in attributes if name in {"src", "href", "action"}]
-        if tag not in {"meta", "rect", "br"}:
+        # Links inside the page fetch nothing.
+        places = [str(value) for name, value in attributes if name in {"src", "href", "action"}]
+        self.fetched += [place for place in places if not place.startswith("#")]
+        if tag not in {"meta", "rect", "br", "line"}:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag != "rect":
+        if tag not in {"rect", "line"}:
             assert self.open.pop() == tag
 
 
@@ -208,3 +212,48 @@ def test_a_chart_as_an_image_is_a_document_of_its_own() -> None:
     assert [text.text for text in image.iter("{http://www.w3.org/2000/svg}text")] == ["isrc", "50", "ty<po", "25"]
     assert 'class="bar"' in draw_bar_image("one", [("a", 1, None)])
     assert 'class="bar"' not in draw_bar_image("none", [])
+
+
+def test_page_begins_with_what_needs_a_person_worst_first() -> None:
+    text = text_of(
+        render(story([Verdict("ids_stay", passed=False, message="too many moved")], {**BEFORE, ("golden_pair", "some-pair"): 1.0}))
+    )
+    order = [
+        "What needs a person",
+        "ids_stay: too many moved",
+        "store_a: checksum of x differs",
+        "golden pair some-pair is answered wrongly since this build",
+        "recording.isrc: 20.00% empty before, 25.00% now",
+        "What changed",
+        "rows recording 2,500 2,000",
+        "Figures",
+    ]
+    assert [text.index(said) for said in order] == sorted(text.index(said) for said in order)
+
+
+def test_every_link_of_the_page_leads_to_a_heading() -> None:
+    page = render(story([Verdict("ids_stay", passed=False, message="x")], BEFORE))
+    wanted = set(re.findall(r'href="#([a-z]+)"', page))
+    assert len(wanted) > 10
+    assert wanted <= set(re.findall(r'<h2 id="([a-z]+)"', page))
+
+
+def test_rejects_are_folded_away_with_the_place_of_all_rows() -> None:
+    page = render(story([], BEFORE))
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert "broken_record" in folded
+    assert "work/staging/*/reject" in folded
+    assert "<details open" not in page
+
+
+def test_history_draws_each_figure_over_the_kept_builds() -> None:
+    told = story([], BEFORE)
+    builds = [BuildCost(f"b{number}", 1, (), {"recordings": 1_000.0 + number}) for number in range(KEPT_BUILDS, 0, -1)]
+    page = render(replace(told, builds=builds))
+    assert f"recordings: 2,500, from 1,001 to 2,500 over {KEPT_BUILDS + 1} builds" in text_of(page)
+    assert page.count('class="line"') == KEPT_BUILDS
+    assert "Charts begin with the second build." in text_of(render(story([])))
+
+
+def test_a_figure_that_never_changes_is_a_level_line() -> None:
+    assert draw_history("x", [3.0, 3.0]).count('y1="26.0"') == 1
