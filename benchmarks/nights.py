@@ -3,9 +3,10 @@
     python -m benchmarks.nights --recordings 100000 --nights 2 --work DIR
 
 Builds a catalog from dumps, then changes its staged rows as a night would (simulator/nightly.py) in two copies of it. Every stage after
-staging runs in both, in a process of its own: in the one as a night runs, in the other with `--relink`. Prints the processor seconds of
-each stage in both (its checks included, workers too), whether all published tables are equal row by row, the seconds of staging in the
-first build, and the share of the next snapshot's bytes that the live one does not have, kind by kind.
+staging runs in both, in a process of its own: in the one as a night runs, in the other with `--relink`. Staging is measured on dumps with
+as many changed records (benchmarks/night_dumps.py), over the tables of the day before and without them. Prints the processor seconds of
+each stage in both (its checks included, workers too), whether all published tables are equal row by row and all staged parts byte by byte,
+and the share of the next snapshot's bytes that the live one does not have, kind by kind.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.build_line import run
 from benchmarks.measurement import measure
+from benchmarks.night_dumps import change_dumps, find_differing_parts
 from catalog_store.publisher import publish, read_live_snapshot
 from catalog_store.serving.serving_build import ROWS_PER_BLOCK
 from catalog_store.snapshot import StoredFile, TablePart, read_manifest
@@ -131,6 +133,17 @@ def copy_catalog(source: Path, target: Path) -> None:
     shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("landing"))
 
 
+def stage_night(folder: Path, number: int) -> tuple[list[dict[str, float]], list[str]]:
+    """Return what staging the dumps of a night costs without the tables of the day before, and with them; and the parts that differ."""
+    dumps, staged, anew = folder / "dumps", folder / "staged", folder / "staged-anew"
+    if not staged.is_dir():
+        measure("benchmarks.night_dumps:stage_all", str(folder / "world"), str(staged))
+    change_dumps(folder / "world", dumps, number)
+    shutil.rmtree(anew, ignore_errors=True)
+    costs = [measure("benchmarks.night_dumps:stage_all", str(dumps), str(place)).answer for place in (anew, staged)]
+    return costs, find_differing_parts(staged, anew)
+
+
 def run_night(day: Path, folder: Path, number: int) -> Path:
     """Print the night after `day`, and return the root of its catalog."""
     tonight, full_root = folder / f"night-{number}", folder / f"night-{number}-full"
@@ -140,15 +153,20 @@ def run_night(day: Path, folder: Path, number: int) -> Path:
     copy_catalog(tonight, full_root)
     BuildPaths(full_root).ask_for_relink()
     name = f"night-{number}"
+    staging, differing = stage_night(folder, number)
     some, full = (measure("benchmarks.nights:run_stages", str(root), name).answer for root in (tonight, full_root))
+    full, some = (
+        {f"staging {name}": cost for name, cost in costs.items()} | after for costs, after in zip(staging, (full, some), strict=True)
+    )
     print(f"\nnight {number}: {changes.height:,} source records changed\n")
-    print(f"| {'stage':16} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
+    print(f"| {'stage':20} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
     for stage in (*full, "sum"):
         pair = [sum(costs.values()) if stage == "sum" else costs[stage] for costs in (full, some)]
-        print(f"| {stage:16} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |")
+        print(f"| {stage:20} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |")
     print(f"\n| {'files':24} | bytes | new | share |\n|{'---|' * 4}")
     for kind, (new, size) in measure_new_bytes(read_live_snapshot(day).folder, read_live_snapshot(tonight).folder).items():
         print(f"| {kind:24} | {size:,} | {new:,} | {new / size if size else 0:.1%} |")
+    print(f"\ndiffering staged parts: {differing or 'none'}")
     print(f"\ndiffering tables: {find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or 'none'}", flush=True)
     shutil.rmtree(full_root)
     return tonight

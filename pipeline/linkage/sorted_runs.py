@@ -31,7 +31,7 @@ def build_lists(ends: Numbers, values: pl.Series) -> pl.Series:
     """
     # `newest` keeps Polars' own string layout, so no text is copied.
     texts = values.rechunk().to_arrow(compat_level=pl.CompatLevel.newest())
-    listed = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), texts)
+    listed = pa.LargeListArray.from_arrays(cast("pa.Int64Array", pl.Series(ends, dtype=pl.Int64).to_arrow()), texts)
     return cast("pl.DataFrame", pl.from_arrow(pa.table({"listed": listed})))["listed"]
 
 

@@ -93,15 +93,6 @@ class DumpFile(io.RawIOBase):
         self.position += len(data)
         return data
 
-    def skip(self, size: int) -> None:
-        """Skip `size` unpacked bytes. A plain file is not read for this."""
-        if self._format == "plain":
-            self._stream.seek(size, io.SEEK_CUR)
-            self.position += size
-        # Compressed data cannot be entered in the middle. `or size` ends the loop at the end of the file.
-        while self._format != "plain" and size > 0:
-            size -= len(self.read(min(size, BLOCK_BYTES))) or size
-
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Read into a buffer; errors as in `read`."""
         view = memoryview(buffer).cast("B")

@@ -4,9 +4,8 @@ In scope: the reader that all JSON dumps share. Newline-delimited files (`.ndjso
 `.xz`) and streams, and documents (`[...]`, `{"data": [...]}`, one object), which may also come one per line. Out of scope: what
 a field means.
 
-A file is streamed by DuckDB as a whole, strictly (measured at 1.0 to 1.2 times the raw `COPY (FROM read_json(...)) TO parquet` of the same
-file). At the first sign of trouble the reader takes over after the last good frame and goes on in blocks, each of which gets a second look
-only when it needs one. DuckDB does not compare gzip checksums; the line counter that runs beside it does.
+A file is unpacked once and read by DuckDB in blocks, strictly; a block gets a second look only when it needs one. Lines that the staging
+before had are not parsed again (ndjson_known_lines.py).
 """
 
 from __future__ import annotations
@@ -17,18 +16,17 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
-import duckdb
 import msgspec
 import polars as pl
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing
+from pipeline.dumps.readers.compressed_files import DumpFile
 from pipeline.dumps.readers.json_documents import is_json, split_document, to_one_line
 from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
-from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records, connect, format_line_places
-from pipeline.dumps.readers.ndjson_lines import LineCounter
+from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records
+from pipeline.dumps.readers.ndjson_known_lines import PartlyRead, add_stored, read_new_lines
 from pipeline.dumps.staging.layout_expectations import SAMPLED_LINES
 from pipeline.engine.pool import count_workers, is_engine_used, map_ordered
 
@@ -37,18 +35,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.dumps.staging.layout_expectations import MemberCensus
+    from pipeline.dumps.staging.parsed_lines import KnownLines, ParsedLines
 
-FRAME_ROWS = 65_536
 BLOCK_BYTES = 8 << 20
 SNIFF_BYTES = 1 << 20
-STREAMED_RECORD_BYTES = 16 << 20
-"""DuckDB reads ahead twice as much per thread; longer records are read block-wise."""
 RECORD_BYTES = 64 << 20
 """Longest line that is read. Reading one takes about ten times its size; the largest release of any platform is below 20 MB."""
 DOCUMENT_BYTES = 256 << 20
 """A document is held in memory as a whole, several times; larger ones must come as one record per line."""
-_STREAMED = {"gzip": "gzip", "zstd": "zstd", "plain": "uncompressed"}
-"""Compressions that DuckDB unpacks itself. Other files are read in blocks from the start."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -82,15 +76,16 @@ def read_json_blocks(
     source_file: str | None = None,
     members: Sequence[str] = (),
     census: MemberCensus | None = None,
+    parsed: ParsedLines | None = None,
 ) -> Iterator[Block]:
     """Yield the JSON records of a file in order, with `columns` (name -> DuckDB type; scalars VARCHAR, polymorphic fields JSON).
 
     `source_file` is the name for rejects (default: the file name). `members` says where documents hold their records (see
-    `json_documents`), `census` counts the members of records. Absent fields are null. A record that is not a JSON object is in `broken`; a
-    list, object or text that is where another should is left out of its record and is in `misfits`. DumpError when the file is
-    missing, empty, cut off inside its compression, or holds no records at all.
+    `json_documents`), `census` counts the members of records, `parsed` has lines that need not be parsed again. Absent fields are null.
+    A record that is not a JSON object is in `broken`; a list, object or text that is where another should is left out of its record and
+    is in `misfits`. DumpError when the file is missing, empty, cut off inside its compression, or holds no records at all.
     """
-    reader = _Reader(path, Layout(columns, members), source_file or path.name, _build_sample(census, members))
+    reader = _Reader(path, Layout(columns, members), source_file or path.name, _build_sample(census, members), parsed)
     rows = 0
     try:
         for block in reader.read_blocks():
@@ -107,10 +102,17 @@ def read_json_blocks(
 
 
 def read_json_stream(
-    stream: BinaryIO, columns: Mapping[str, str], source_file: str, *, members: Sequence[str] = (), census: MemberCensus | None = None
+    stream: BinaryIO,
+    columns: Mapping[str, str],
+    source_file: str,
+    *,
+    members: Sequence[str] = (),
+    census: MemberCensus | None = None,
+    parsed: ParsedLines | None = None,
 ) -> Iterator[Block]:
     """Yield blocks as `read_json_blocks` does, of a stream with one record per line that is read once (a member of an archive)."""
-    yield from read_json_chunks(iter(lambda: stream.read(BLOCK_BYTES), b""), columns, source_file, members=members, census=census)
+    chunks = iter(lambda: stream.read(BLOCK_BYTES), b"")
+    yield from read_json_chunks(chunks, columns, source_file, members=members, census=census, parsed=parsed)
 
 
 def read_json_chunks(
@@ -120,6 +122,7 @@ def read_json_chunks(
     *,
     members: Sequence[str] = (),
     census: MemberCensus | None = None,
+    parsed: ParsedLines | None = None,
 ) -> Iterator[Block]:
     """Yield blocks as `read_json_stream` does, of bytes that come in pieces."""
     # The census looks into the first records once more at the end; a stream cannot be read twice.
@@ -131,7 +134,8 @@ def read_json_chunks(
             head = head or chunk[:SNIFF_BYTES]
             yield chunk
 
-    for content in _read_block_wise(keep_head(), 1, Layout(columns, members), source_file, _build_sample(census, members)):
+    layout = Layout(columns, members)
+    for content in _read_block_wise(keep_head(), layout, source_file, _build_sample(census, members), parsed):
         block = _build_block(content, source_file)
         if census:
             census.count(block.frame)
@@ -141,27 +145,34 @@ def read_json_chunks(
 
 
 def _read_block_wise(
-    chunks: Iterator[bytes], line: int, layout: Layout, source_file: str, sample: LineSample | None
+    chunks: Iterator[bytes], layout: Layout, source_file: str, sample: LineSample | None, parsed: ParsedLines | None
 ) -> Iterator[BlockContent]:
-    """Yield the content of consecutive bytes from line `line` on, in order. Several blocks are read at the same time."""
+    """Yield the content of consecutive bytes, in order. Several blocks are read at the same time."""
     if is_engine_used():
-        yield from map_ordered(partial(_read_alone, layout, source_file), _number_blocks(chunks, line, sample))
+        # Workers of a cluster parse all lines: stored ones are on this machine.
+        yield from map_ordered(partial(_read_alone, layout, source_file), _number_blocks(chunks, sample))
         return
+    known = parsed.open_form(layout.text) if parsed else None
     workers = count_workers()
-    waiting: deque[Future[BlockContent]] = deque()
+    waiting: deque[Future[BlockContent | PartlyRead]] = deque()
     # Threads and not processes: DuckDB parses outside the lock of Python, and blocks need no copy.
     with closing(BlockReader(layout, source_file)) as reader, ThreadPoolExecutor(workers) as pool:
-        for job in _number_blocks(chunks, line, sample):
-            waiting.append(pool.submit(_read_job, reader, job))
+        for job in _number_blocks(chunks, sample):
+            waiting.append(pool.submit(_read_job, reader, job, known))
             # Results in the order of the file, and no more blocks in memory than processors and one.
             if len(waiting) > workers:
-                yield waiting.popleft().result()
+                yield _complete(waiting.popleft().result(), known)
         while waiting:
-            yield waiting.popleft().result()
+            yield _complete(waiting.popleft().result(), known)
 
 
-def _number_blocks(chunks: Iterator[bytes], line: int, sample: LineSample | None) -> Iterator[tuple[bytes | LongLine, int]]:
+def _complete(read: BlockContent | PartlyRead, known: KnownLines | None) -> BlockContent:
+    return add_stored(read, known) if known is not None and isinstance(read, PartlyRead) else cast("BlockContent", read)
+
+
+def _number_blocks(chunks: Iterator[bytes], sample: LineSample | None) -> Iterator[tuple[bytes | LongLine, int]]:
     """Yield whole lines, and lines that are too long to be read, each with the number of its first line."""
+    line = 1
     for raw in cut_lines(chunks, RECORD_BYTES):
         yield raw, line
         if isinstance(raw, LongLine):
@@ -172,15 +183,17 @@ def _number_blocks(chunks: Iterator[bytes], line: int, sample: LineSample | None
             line += raw.count(b"\n")
 
 
-def _read_job(reader: BlockReader, job: tuple[bytes | LongLine, int]) -> BlockContent:
+def _read_job(reader: BlockReader, job: tuple[bytes | LongLine, int], known: KnownLines | None = None) -> BlockContent | PartlyRead:
     raw, line = job
-    return reader.reject_long_line(raw.head, line) if isinstance(raw, LongLine) else reader.read(raw, line)
+    if isinstance(raw, LongLine):
+        return reader.reject_long_line(raw.head, line)
+    return reader.read(raw, line) if known is None else read_new_lines(reader, known, raw, line)
 
 
 def _read_alone(layout: Layout, source_file: str, job: tuple[bytes | LongLine, int]) -> BlockContent:
     """Read a block on a worker of a cluster."""
     with closing(BlockReader(layout, source_file)) as reader:
-        return _read_job(reader, job)
+        return cast("BlockContent", _read_job(reader, job))
 
 
 def _build_block(content: BlockContent, source_file: str) -> Block:
@@ -212,8 +225,9 @@ def _build_sample(census: MemberCensus | None, members: Sequence[str]) -> LineSa
 
 
 class _Reader:
-    def __init__(self, path: Path, layout: Layout, source_file: str, sample: LineSample | None) -> None:
+    def __init__(self, path: Path, layout: Layout, source_file: str, sample: LineSample | None, parsed: ParsedLines | None) -> None:
         self.path = path
+        self.parsed = parsed
         self.sample = sample
         self.layout = layout
         self.source_file = source_file
@@ -235,44 +249,12 @@ class _Reader:
     def read_blocks(self) -> Iterator[Block]:
         if self.is_document:
             return self._read_document()
-        compression = _STREAMED.get(detect_packing(self.path))
-        # DuckDB refuses a file with a byte order mark. And as a stream it reads on this machine alone.
-        if compression is None or self.head.startswith(_BYTE_ORDER_MARK) or is_engine_used():
-            return self._read_block_wise(0, 1)
-        return self._stream_file(compression)
+        contents = _read_block_wise(self._read_bytes(), self.layout, self.source_file, self.sample, self.parsed)
+        return (_build_block(content, self.source_file) for content in contents)
 
-    def _stream_file(self, compression: str) -> Iterator[Block]:
-        """Read the whole file by DuckDB; read what follows the last clean frame in blocks."""
-        counter = LineCounter(self.path, self.sample)
-        for frame in self._read_clean_frames(compression):
-            yield _build_block(
-                BlockContent(self.layout.select_columns(frame, format_line_places(counter.take(frame.height)))), self.source_file
-            )
-        # None means that DuckDB read the file to its end. Otherwise the blocks begin right after the last record that was yielded.
-        behind = counter.find_position()
-        if behind is not None:
-            yield from self._read_block_wise(*behind)
-
-    def _read_clean_frames(self, compression: str) -> Iterator[pl.DataFrame]:
-        """Yield frames until DuckDB meets an error. Its Arrow reader raises OSError for any of them."""
-        with suppress(duckdb.Error, OSError), self.path.open("rb") as file, connect() as connection:
-            # By descriptor and not by path: a file that is replaced meanwhile stays the same for both readers.
-            query = self.layout.build_sql(f"/proc/self/fd/{file.fileno()}", object_size=STREAMED_RECORD_BYTES, compression=compression)
-            for batch in connection.sql(query).to_arrow_reader(FRAME_ROWS):
-                frame = pl.DataFrame(batch)
-                # The frame is dropped as a whole: its records are read again with places and rejects.
-                if not self.layout.is_clean(frame):
-                    return
-                yield frame
-
-    def _read_block_wise(self, offset: int, line: int) -> Iterator[Block]:
-        for content in _read_block_wise(self._read_bytes(offset), line, self.layout, self.source_file, self.sample):
-            yield _build_block(content, self.source_file)
-
-    def _read_bytes(self, offset: int) -> Iterator[bytes]:
-        """Yield the unpacked bytes from `offset` on, without a byte order mark."""
+    def _read_bytes(self) -> Iterator[bytes]:
+        """Yield the unpacked bytes without a byte order mark."""
         with DumpFile(self.path) as file:
-            file.skip(offset)
             first = file.read(BLOCK_BYTES)
             yield from chain([first.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK_BYTES), b""))
 

@@ -58,6 +58,8 @@ class Records:
 
     named: Sequence[tuple[str, bytes]]
     is_cut: bool = False
+    of: int = 0
+    """Records of the whole block, if these are only its new ones."""
 
 
 class Layout:
@@ -80,11 +82,16 @@ class Layout:
         """Travel to other processes as columns and members, because DuckDB's types cannot."""
         return Layout, (self._columns, self.members)
 
-    def build_sql(self, path: str, *, object_size: int, strict: bool = True, compression: str = "uncompressed") -> str:
+    @property
+    def text(self) -> str:
+        """All that decides what a line becomes."""
+        return f"{self._typed} {self.members} {self.names}"
+
+    def build_sql(self, path: str, *, object_size: int, strict: bool = True) -> str:
         """Return the query that reads the file at `path`."""
         columns = ", ".join(f"{quote_text(name)}: {quote_text(dtype)}" for name, dtype in self._typed.items())
         return (
-            f"SELECT * FROM read_json({quote_text(path)}, format = 'newline_delimited', compression = '{compression}', "
+            f"SELECT * FROM read_json({quote_text(path)}, format = 'newline_delimited', compression = 'uncompressed', "
             f"columns = {{{columns}}}, ignore_errors = {not strict}, maximum_object_size = {object_size})"
         )
 
@@ -122,7 +129,11 @@ class BlockReader:
 
     def read(self, raw: bytes, first_line: int) -> BlockContent:
         """Read whole lines; only the last line of a file may lack its end."""
-        lines = Lines(raw, first_line)
+        return self.read_lines(Lines(raw, first_line))
+
+    def read_lines(self, lines: Lines, of: int = 0) -> BlockContent:
+        """Read these lines; `of`: the lines of the block that they are taken from."""
+        raw = lines.raw
         try:
             frame = self._parse(raw)
             if self.layout.is_clean(frame):
@@ -133,7 +144,7 @@ class BlockReader:
         named = [
             record for index in range(len(lines)) for record in self._split_line(f"line {lines.numbers[index]}", lines.get_line(index))
         ]
-        return self.read_again(Records(named, is_cut=not raw.endswith(b"\n")))
+        return self.read_again(Records(named, is_cut=not raw.endswith(b"\n"), of=of))
 
     def reject_long_line(self, head: bytes, line: int) -> BlockContent:
         """Return a line that is too long to be read, as a reject with its beginning."""
@@ -182,7 +193,7 @@ class BlockReader:
             name for found in repaired.values() for name in {_PLACE_IN_LIST.sub("[]", misfit.field) for misfit in found.misfits}
         )
         name, count = fields.most_common(1)[0] if fields else ("", 0)
-        if count > max(MISFITS_PER_BLOCK, len(records.named) // 2):
+        if count > max(MISFITS_PER_BLOCK, max(len(records.named), records.of) // 2):
             place, text = next(records.named[row] for row, found in repaired.items() if found.misfits)
             raise self._build_layout_error(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
 

@@ -57,5 +57,5 @@ def nest_rows(block: pl.DataFrame, rows: pl.DataFrame, key: str, fields: list[st
     # Arrow lists are offsets into one array. Building them costs no copy of the children and no Python object per row.
     offsets = np.append(starts, rows.height)
     values = rows.select(pl.struct(fields).alias("value"))["value"].to_arrow()
-    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
+    lists = pa.LargeListArray.from_arrays(cast("pa.Int64Array", pl.Series(offsets, dtype=pl.Int64).to_arrow()), values)
     return pl.Series(pl.from_arrow(lists))

@@ -26,6 +26,7 @@ from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.fields.texts import clean_texts
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
+from pipeline.dumps.staging.parsed_lines import ParsedLines
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.staging_profile import Profile
 
@@ -81,6 +82,7 @@ class StagingWriter:
         # Before NewRecords looks at the tables staged last: it compares this dump with them.
         restore_staging(self.folder)
         self._new_records = NewRecords(self.folder)
+        self.parsed_lines = ParsedLines(self.folder, self._pending)
         for table in STAGED_TABLES[self.platform]:
             writer = TableWriter(table, self._pending / table.name)
             self._writers[table.name] = self._stack.enter_context(writer)
@@ -297,6 +299,7 @@ class StagingWriter:
         with self._translate_write_errors():
             self._writers["intake"].write(books)
             self._new_records.write(self._pending)
+            self.parsed_lines.close()
             self.profile.write(self._pending)
             (self._pending / VERSION_FILE).write_text(uuid.uuid4().hex + "\n", encoding="ascii")
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.readers.ndjson import Block
     from pipeline.dumps.staging.layout_expectations import MemberCensus
+    from pipeline.dumps.staging.parsed_lines import ParsedLines
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
 ENTITIES = ("artist", "label", "recording", "release", "release-group", "work")
@@ -112,7 +113,9 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
     """
     for path in files:
         out.use(path)
-        for block in _read_blocks(path, str(path.relative_to(dump)), out.start_census("documents", COLUMNS, IGNORED, USUAL)):
+        for block in _read_blocks(
+            path, str(path.relative_to(dump)), out.start_census("documents", COLUMNS, IGNORED, USUAL), out.parsed_lines
+        ):
             entity = guess_entity(path)
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
@@ -125,13 +128,13 @@ def read_documents(files: list[Path], dump: Path, out: StagingWriter) -> Iterato
         out.report(f"{path.name}: read")
 
 
-def _read_blocks(path: Path, source_file: str, census: MemberCensus) -> Iterator[Block]:
+def _read_blocks(path: Path, source_file: str, census: MemberCensus, parsed: ParsedLines) -> Iterator[Block]:
     if ".tar" not in path.suffixes:
-        yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census)
+        yield from read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census, parsed=parsed)
         return
     metadata = Metadata(path, _METADATA)
     for _, stream, member in read_archive(path, metadata, ENTITIES.__contains__):
-        yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census)
+        yield from read_json_stream(stream, COLUMNS, member, members=MEMBERS, census=census, parsed=parsed)
     # Only after the last member: that is where the file of the schema number is.
     metadata.require()
 

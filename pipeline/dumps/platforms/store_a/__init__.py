@@ -58,7 +58,9 @@ def _add_file(path: Path, source_file: str, store: DeliveredStore, out: StagingW
     out.use(path)
     entity, form = guess_entity(path), detect_form(path)
     census = out.start_census(form.name, form.columns, IGNORED, form.usual)
-    for block in read_json_blocks(path, form.columns, source_file=source_file, members=form.members, census=census):
+    for block in read_json_blocks(
+        path, form.columns, source_file=source_file, members=form.members, census=census, parsed=out.parsed_lines
+    ):
         out.count_read(entity, block.broken.height)
         out.write_rejects(block.build_rejects(entity))
         for (kind,), rows in block.frame.with_columns(_kind=detect_kind(form, entity)).group_by("_kind", maintain_order=True):

@@ -130,7 +130,9 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
     for path in files:
         out.use(path)
         census = out.start_census("Web-API objects", COLUMNS, IGNORED, USUAL)
-        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
+        for block in read_json_blocks(
+            path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census, parsed=out.parsed_lines
+        ):
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
             kind = pl.col("type").str.to_lowercase()

@@ -121,7 +121,9 @@ def _read_records(files: list[Path], dump: Path, out: StagingWriter) -> Iterator
     for path in files:
         out.use(path)
         census = out.start_census("answers", COLUMNS, IGNORED, USUAL)
-        for block in read_json_blocks(path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census):
+        for block in read_json_blocks(
+            path, COLUMNS, source_file=str(path.relative_to(dump)), members=MEMBERS, census=census, parsed=out.parsed_lines
+        ):
             out.count_read(entity, block.broken.height)
             out.write_rejects(block.build_rejects(entity))
             type_name = pl.coalesce("type", pl.when(pl.col("wrapperType") == "track").then("kind").otherwise("wrapperType"))

@@ -49,7 +49,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
             source_file = path.name if path == dump else str(path.relative_to(dump))
             out.use(path)
             census = out.start_census("records", COLUMNS, IGNORED, USUAL)
-            for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census):
+            for block in read_json_blocks(path, COLUMNS, source_file=source_file, members=MEMBERS, census=census, parsed=out.parsed_lines):
                 out.count_read(entity, block.broken.height)
                 out.write_rejects(block.build_rejects(entity))
                 _add(block.frame.with_columns(_kind=detect_layout()), entity, store, genre_names, out)
