@@ -31,7 +31,8 @@ _THIRD_CELL = re.compile(rb"^([0-9]+\t[^\t]+\t)")
 def change_dumps(source: Path, target: Path, night: int) -> None:
     """Write the dumps of a night: those of `source`, with one record of STEP changed, others each night."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("truth"))
+    # A manifest or a list of checksums would refuse the changed files.
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("truth", "*Manifest*", "*SUM*"))
     for path in sorted(target.rglob("*")):
         if path.suffix == ".parquet":
             _change_parquet(path, night)
