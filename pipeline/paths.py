@@ -2,6 +2,7 @@
 
 <root>/landing/<platform>/<date>/       dumps as delivered, immutable
 <root>/work/staging/<platform>/<table>/ conformed records of one platform
+<root>/work/staging/<platform>/parsed_lines/  parsed lines of JSON (pipeline/dumps/staging/parsed_lines.py); may be deleted
 <root>/work/staging/<platform>/<date>/<table>/  the same of a platform that delivers day by day
 <root>/work/linkage/<table>/            the tables of linkage
 <root>/work/linkage/mapped/             memory-mapped copies of the tables of atoms (see pipeline/linkage/mapped_atoms.py)
