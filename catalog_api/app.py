@@ -28,7 +28,6 @@ from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
 from catalog_api.past_catalogs import PastCatalogs
 from catalog_api.problems import render_problem
 from catalog_api.recognition import Recognition
-from catalog_api.route_declaration import list_declared_routes
 from catalog_api.routes import ROUTES
 from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics
 from catalog_api.service import Service
@@ -53,7 +52,7 @@ def build_app(
     )
     limiter = RateLimiter.open(settings.rate_limits_url, folder)
     unknown_keys = UnknownKeyLimit(open_buckets(folder, "key_guesses"), settings.unknown_keys_per_minute, settings.client_address_header)
-    describe = LiveDescription(list_declared_routes(ROUTES), accounts.plans).describe
+    describe = LiveDescription(ROUTES, accounts.plans).describe
     recognition = Recognition(settings, live)
     past = PastCatalogs(settings.catalog, live)
     outbound = Outbound(read_allow_list(os.environ))

@@ -123,18 +123,18 @@ class Lookup(Question):
         """Do the work, then charge it."""
         if self.as_of is not None:
             # In a thread: opening a build reads files, and its pages are cold.
-            answer = await asyncio.to_thread(self._answer_uncharged, service, scope)
+            answer = await asyncio.to_thread(self.answer_uncharged, service, scope)
         elif self._execution is Execution.INLINE:
-            answer = self._answer_uncharged(service, scope)
+            answer = self.answer_uncharged(service, scope)
         elif self._execution is Execution.TIME_SLICED:
-            answer = await service.time_slices.run(partial(self._answer_uncharged, service, scope))
+            answer = await service.time_slices.run(partial(self.answer_uncharged, service, scope))
         else:
-            answer = await asyncio.to_thread(self._answer_uncharged, service, scope)
+            answer = await asyncio.to_thread(self.answer_uncharged, service, scope)
         price = self._find_price(answer)
         return answer if price is None else self._add_charge(answer, await service.accounts.ledger.charge(caller, price), scope)
 
-    def _answer_uncharged(self, service: Service, scope: Scope) -> Answer:
-        """Return the answer, not charged yet."""
+    def answer_uncharged(self, service: Service, scope: Scope) -> Answer:
+        """Return the answer before its price is known; the reference page shows it to nobody in particular."""
         build = None
         try:
             with service.live.hold() if self.as_of is None else service.past.hold(self.as_of) as catalog:

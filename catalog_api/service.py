@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Description(NamedTuple):
-    """The description of `/v1`: the OpenAPI document, encoded, and the reference page, HTML."""
+    """The description of `/v1`: the OpenAPI document, encoded, and a function that returns the reference page, HTML."""
 
     document: bytes
-    page: bytes
+    render_page: Callable[[Service], bytes]
 
 
 @dataclass(frozen=True, slots=True)

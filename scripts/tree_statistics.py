@@ -1,7 +1,7 @@
 """How a checkout reads: sizes, repeated names, comments, prose, import circles, dead code.
 
 `python -m scripts.tree_statistics` prints a table. `--tree` measures another checkout, so that two versions are counted by the same rules.
-Packages are the top-level folders with Python files, except tests, benchmarks, scripts and pages. The results are kept in
+Packages are the top-level folders with Python files, except tests, benchmarks, clients, scripts and pages. The results are kept in
 docs/contributing/tree_statistics.md.
 """
 
@@ -36,10 +36,10 @@ DEAD_KINDS = {"class", "function", "import", "method", "property", "unreachable_
 """Fields and variables are left out: the JSON encoder, SQLAlchemy and Alembic read them by name."""
 CALLED_BY_NAME = [
     *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable"),
-    *("on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
+    *("do_POST", "on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
 ]
-"""Python, SQLAlchemy, prometheus-client and io call the first line, uvicorn and Dagster the second."""
-_OTHER_FOLDERS = {"benchmarks", "docs", "scripts", "tests"}
+"""Python, SQLAlchemy, prometheus-client and io call the first line, http.server, uvicorn and Dagster the second."""
+_OTHER_FOLDERS = {"benchmarks", "clients", "docs", "scripts", "tests"}
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|fmt:|!|cython:|distutils:)")
 
 

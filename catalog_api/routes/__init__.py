@@ -19,6 +19,7 @@ from catalog_api.routes.public_routes import (
     get_error_codes,
     get_openapi_document,
     get_reference_page,
+    get_reference_page_script,
     get_reference_style_sheet,
 )
 from catalog_api.routes.releases import new_releases, release, releases
@@ -99,6 +100,7 @@ ROUTES = [
     get_changelog,
     get_openapi_document,
     get_reference_page,
+    get_reference_page_script,
     get_reference_style_sheet,
     check_alive,
     check_readiness,

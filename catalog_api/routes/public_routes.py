@@ -13,7 +13,7 @@ from catalog_api.answers import Answer, encode_answer
 from catalog_api.changelog import CHANGES
 from catalog_api.middleware.authentication import OPEN_TO_ALL
 from catalog_api.problems import CODES
-from catalog_api.reference import read_reference_style
+from catalog_api.reference.reference_page import read_reference_script, read_reference_style
 from catalog_api.server.request_statistics import REPORTS_FOLDER
 from catalog_api.service import Description, Service
 from catalog_api.wire.service_types import Changelog, ErrorCode, ErrorCodes, Readiness
@@ -23,14 +23,15 @@ _OPEN = {OPEN_TO_ALL: True}
 _NOBODYS_KEY = "readyz"
 """An unknown key. The accounts cache that it is unknown for some seconds, so that probes cost nothing."""
 _PAGE_POLICY = {
-    "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "max-age=300",
 }
 # Encoded once: these answers change only with the program.
 _ERROR_CODES = encode_answer(ErrorCodes([ErrorCode(name, code.status, code.title, code.advice) for name, code in CODES.items()]))
-_STYLE = read_reference_style()
+_STYLE, _SCRIPT = read_reference_style(), read_reference_script()
 _CHANGELOG = encode_answer(Changelog(list(CHANGES)))
 
 
@@ -52,16 +53,24 @@ def get_openapi_document(scope: Scope) -> Answer:
     return Answer(_describe(scope).document)
 
 
-@get("/v1/docs", opt=_OPEN, sync_to_thread=False)
-def get_reference_page(scope: Scope) -> Answer:
-    """Return the reference for people, rendered from the description."""
-    return Answer(_describe(scope).page, _PAGE_POLICY, media_type="text/html; charset=utf-8")
+@get("/v1/docs", opt=_OPEN)
+async def get_reference_page(scope: Scope) -> Answer:
+    """Return the reference for people, rendered from the description for each build."""
+    # In a thread: the first page of a build asks the catalog.
+    page = await asyncio.to_thread(_describe(scope).render_page, get_service(scope))
+    return Answer(page, _PAGE_POLICY, media_type="text/html; charset=utf-8")
 
 
 @get("/v1/docs/style.css", opt=_OPEN, sync_to_thread=False)
 def get_reference_style_sheet() -> Answer:
     """Return the style sheet of the reference page."""
     return Answer(_STYLE, {"cache-control": "max-age=300"}, media_type="text/css; charset=utf-8")
+
+
+@get("/v1/docs/page.js", opt=_OPEN, sync_to_thread=False)
+def get_reference_page_script() -> Answer:
+    """Return the script of the reference page."""
+    return Answer(_SCRIPT, {"cache-control": "max-age=300"}, media_type="text/javascript; charset=utf-8")
 
 
 @get("/healthz", opt=_OPEN, sync_to_thread=False)

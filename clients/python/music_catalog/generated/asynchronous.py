@@ -74,26 +74,35 @@ class AsyncOperations:
         raise NotImplementedError
 
     async def search(
-        self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        artist: str,
+        title: str,
+        min_class: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        as_of: str | None = None,
     ) -> TrackPage:
         """Search by artist and title. Credits: 1 an answer."""
         return await self.call(
-            op.SEARCH, query={"artist": artist, "title": title, "min_class": min_class, "limit": limit, "cursor": cursor}
+            op.SEARCH, query={"artist": artist, "title": title, "min_class": min_class, "limit": limit, "cursor": cursor, "as_of": as_of}
         )
 
-    def iterate_search(self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None) -> AsyncIterator[Track]:
+    def iterate_search(
+        self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None, as_of: str | None = None
+    ) -> AsyncIterator[Track]:
         """Iterate over all pages of `search`; each page is a request."""
         return iterate_async(
-            lambda cursor: self.search(artist=artist, title=title, min_class=min_class, limit=limit, cursor=cursor), "results"
+            lambda cursor: self.search(artist=artist, title=title, min_class=min_class, limit=limit, as_of=as_of, cursor=cursor), "results"
         )
 
-    async def track_by_isrc(self, isrc: str, *, include: str | None = None) -> Track:
+    async def track_by_isrc(self, isrc: str, *, include: str | None = None, as_of: str | None = None) -> Track:
         """A track by ISRC. Credits: 1 an answer."""
-        return await self.call(op.TRACK_BY_ISRC, path={"isrc": isrc}, query={"include": include})
+        return await self.call(op.TRACK_BY_ISRC, path={"isrc": isrc}, query={"include": include, "as_of": as_of})
 
-    async def track_by_id(self, id: int, *, include: str | None = None) -> Track:
+    async def track_by_id(self, id: int, *, include: str | None = None, as_of: str | None = None) -> Track:
         """A track by id. Credits: 1 an answer."""
-        return await self.call(op.TRACK_BY_ID, path={"id": id}, query={"include": include})
+        return await self.call(op.TRACK_BY_ID, path={"id": id}, query={"include": include, "as_of": as_of})
 
     async def links(
         self,
@@ -107,6 +116,7 @@ class AsyncOperations:
         catalog_a_id: str | None = None,
         catalog_b_id: str | None = None,
         url: str | None = None,
+        as_of: str | None = None,
     ) -> TrackLinks:
         """Links of a track. Credits: 1 an answer."""
         return await self.call(
@@ -121,20 +131,23 @@ class AsyncOperations:
                 "catalog_a_id": catalog_a_id,
                 "catalog_b_id": catalog_b_id,
                 "url": url,
+                "as_of": as_of,
             },
         )
 
-    async def iswcs_of_track(self, *, id: int | None = None, isrc: str | None = None) -> TrackIswcs:
+    async def iswcs_of_track(self, *, id: int | None = None, isrc: str | None = None, as_of: str | None = None) -> TrackIswcs:
         """ISWCs of a track. Credits: 1 an answer."""
-        return await self.call(op.ISWCS_OF_TRACK, query={"id": id, "isrc": isrc})
+        return await self.call(op.ISWCS_OF_TRACK, query={"id": id, "isrc": isrc, "as_of": as_of})
 
-    async def tracks_of_iswc(self, iswc: str, *, limit: int | None = None, cursor: str | None = None) -> WorkRecordings:
+    async def tracks_of_iswc(
+        self, iswc: str, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None
+    ) -> WorkRecordings:
         """Tracks of an ISWC. Credits: 1 an answer."""
-        return await self.call(op.TRACKS_OF_ISWC, path={"iswc": iswc}, query={"limit": limit, "cursor": cursor})
+        return await self.call(op.TRACKS_OF_ISWC, path={"iswc": iswc}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_tracks_of_iswc(self, iswc: str, *, limit: int | None = None) -> AsyncIterator[RecordingEntry]:
+    def iterate_tracks_of_iswc(self, iswc: str, *, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[RecordingEntry]:
         """Iterate over all pages of `tracks_of_iswc`; each page is a request."""
-        return iterate_async(lambda cursor: self.tracks_of_iswc(iswc, limit=limit, cursor=cursor), "recordings")
+        return iterate_async(lambda cursor: self.tracks_of_iswc(iswc, limit=limit, as_of=as_of, cursor=cursor), "recordings")
 
     async def resolve(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> Resolved:
         """Bulk resolve. Credits: 1 a row."""
@@ -175,6 +188,7 @@ class AsyncOperations:
         randomize: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        as_of: str | None = None,
     ) -> TrackPage:
         """Browse tracks. Credits: 1 an answer."""
         return await self.call(
@@ -190,6 +204,7 @@ class AsyncOperations:
                 "randomize": randomize,
                 "limit": limit,
                 "cursor": cursor,
+                "as_of": as_of,
             },
         )
 
@@ -205,6 +220,7 @@ class AsyncOperations:
         artist: str | None = None,
         randomize: bool | None = None,
         limit: int | None = None,
+        as_of: str | None = None,
     ) -> AsyncIterator[Track]:
         """Iterate over all pages of `browse`; each page is a request."""
         return iterate_async(
@@ -218,82 +234,87 @@ class AsyncOperations:
                 artist=artist,
                 randomize=randomize,
                 limit=limit,
+                as_of=as_of,
                 cursor=cursor,
             ),
             "results",
         )
 
-    async def new_releases(self, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    async def new_releases(self, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """New releases. Credits: 1 an answer."""
-        return await self.call(op.NEW_RELEASES, query={"limit": limit, "cursor": cursor})
+        return await self.call(op.NEW_RELEASES, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_new_releases(self, *, limit: int | None = None) -> AsyncIterator[ReleaseEntry]:
+    def iterate_new_releases(self, *, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[ReleaseEntry]:
         """Iterate over all pages of `new_releases`; each page is a request."""
-        return iterate_async(lambda cursor: self.new_releases(limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.new_releases(limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    async def releases(self, *, barcode: str, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    async def releases(self, *, barcode: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """Releases by barcode. Credits: 1 an answer."""
-        return await self.call(op.RELEASES, query={"barcode": barcode, "limit": limit, "cursor": cursor})
+        return await self.call(op.RELEASES, query={"barcode": barcode, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_releases(self, *, barcode: str, limit: int | None = None) -> AsyncIterator[ReleaseEntry]:
+    def iterate_releases(self, *, barcode: str, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[ReleaseEntry]:
         """Iterate over all pages of `releases`; each page is a request."""
-        return iterate_async(lambda cursor: self.releases(barcode=barcode, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.releases(barcode=barcode, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     async def resolve_releases(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> ResolvedReleases:
         """Bulk resolve of releases. Credits: 1 a row."""
         return await self.call(op.RESOLVE_RELEASES, body={"input_type": input_type, "items": items}, idempotency_key=idempotency_key)
 
-    async def release(self, id: int) -> Release:
+    async def release(self, id: int, *, as_of: str | None = None) -> Release:
         """A release by id. Credits: 1 an answer."""
-        return await self.call(op.RELEASE, path={"id": id})
+        return await self.call(op.RELEASE, path={"id": id}, query={"as_of": as_of})
 
-    async def artists(self, *, name: str, limit: int | None = None, cursor: str | None = None) -> ArtistPage:
+    async def artists(self, *, name: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ArtistPage:
         """Artists by name. Credits: 1 an answer."""
-        return await self.call(op.ARTISTS, query={"name": name, "limit": limit, "cursor": cursor})
+        return await self.call(op.ARTISTS, query={"name": name, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_artists(self, *, name: str, limit: int | None = None) -> AsyncIterator[Artist]:
+    def iterate_artists(self, *, name: str, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[Artist]:
         """Iterate over all pages of `artists`; each page is a request."""
-        return iterate_async(lambda cursor: self.artists(name=name, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.artists(name=name, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     async def resolve_artists(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> ResolvedArtists:
         """Bulk resolve of artists. Credits: 1 a row."""
         return await self.call(op.RESOLVE_ARTISTS, body={"input_type": input_type, "items": items}, idempotency_key=idempotency_key)
 
-    async def artist(self, id: int) -> Artist:
+    async def artist(self, id: int, *, as_of: str | None = None) -> Artist:
         """An artist by id. Credits: 1 an answer."""
-        return await self.call(op.ARTIST, path={"id": id})
+        return await self.call(op.ARTIST, path={"id": id}, query={"as_of": as_of})
 
-    async def artist_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    async def artist_releases(
+        self, id: int, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None
+    ) -> ReleasePage:
         """Releases of an artist. Credits: 1 an answer."""
-        return await self.call(op.ARTIST_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor})
+        return await self.call(op.ARTIST_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_artist_releases(self, id: int, *, limit: int | None = None) -> AsyncIterator[ReleaseEntry]:
+    def iterate_artist_releases(self, id: int, *, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[ReleaseEntry]:
         """Iterate over all pages of `artist_releases`; each page is a request."""
-        return iterate_async(lambda cursor: self.artist_releases(id, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.artist_releases(id, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    async def labels(self, *, name: str, limit: int | None = None, cursor: str | None = None) -> LabelPage:
+    async def labels(self, *, name: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> LabelPage:
         """Labels by name. Credits: 1 an answer."""
-        return await self.call(op.LABELS, query={"name": name, "limit": limit, "cursor": cursor})
+        return await self.call(op.LABELS, query={"name": name, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_labels(self, *, name: str, limit: int | None = None) -> AsyncIterator[Label]:
+    def iterate_labels(self, *, name: str, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[Label]:
         """Iterate over all pages of `labels`; each page is a request."""
-        return iterate_async(lambda cursor: self.labels(name=name, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.labels(name=name, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    async def label(self, id: int) -> Label:
+    async def label(self, id: int, *, as_of: str | None = None) -> Label:
         """A label by id. Credits: 1 an answer."""
-        return await self.call(op.LABEL, path={"id": id})
+        return await self.call(op.LABEL, path={"id": id}, query={"as_of": as_of})
 
-    async def label_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    async def label_releases(
+        self, id: int, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None
+    ) -> ReleasePage:
         """Releases of a label. Credits: 1 an answer."""
-        return await self.call(op.LABEL_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor})
+        return await self.call(op.LABEL_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_label_releases(self, id: int, *, limit: int | None = None) -> AsyncIterator[ReleaseEntry]:
+    def iterate_label_releases(self, id: int, *, limit: int | None = None, as_of: str | None = None) -> AsyncIterator[ReleaseEntry]:
         """Iterate over all pages of `label_releases`; each page is a request."""
-        return iterate_async(lambda cursor: self.label_releases(id, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.label_releases(id, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    async def genres(self) -> GenreTree:
+    async def genres(self, *, as_of: str | None = None) -> GenreTree:
         """The canonical genre tree. Credits: 1 an answer."""
-        return await self.call(op.GENRES)
+        return await self.call(op.GENRES, query={"as_of": as_of})
 
     async def create_job(
         self,
@@ -502,21 +523,27 @@ class AsyncOperations:
         """Send a delivery again. Free."""
         return await self.call(op.REPLAY_WEBHOOK_DELIVERY, path={"id": id, "delivery_id": delivery_id})
 
-    async def changes(self, *, since: str | None = None, limit: int | None = None, cursor: str | None = None) -> Changes:
+    async def changes(
+        self, *, since: str | None = None, until: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Changes:
         """Merged, split and removed ids. Credits: 1 an answer."""
-        return await self.call(op.CHANGES, query={"since": since, "limit": limit, "cursor": cursor})
+        return await self.call(op.CHANGES, query={"since": since, "until": until, "limit": limit, "cursor": cursor})
 
-    def iterate_changes(self, *, since: str | None = None, limit: int | None = None) -> AsyncIterator[Change]:
+    def iterate_changes(self, *, since: str | None = None, until: str | None = None, limit: int | None = None) -> AsyncIterator[Change]:
         """Iterate over all pages of `changes`; each page is a request."""
-        return iterate_async(lambda cursor: self.changes(since=since, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.changes(since=since, until=until, limit=limit, cursor=cursor), "results")
 
-    async def isrc_conflicts(self, *, isrc: str | None = None, limit: int | None = None, cursor: str | None = None) -> IsrcConflictPage:
+    async def isrc_conflicts(
+        self, *, isrc: str | None = None, limit: int | None = None, cursor: str | None = None, as_of: str | None = None
+    ) -> IsrcConflictPage:
         """ISRCs that two tracks claim. Credits: 1 an answer."""
-        return await self.call(op.ISRC_CONFLICTS, query={"isrc": isrc, "limit": limit, "cursor": cursor})
+        return await self.call(op.ISRC_CONFLICTS, query={"isrc": isrc, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_isrc_conflicts(self, *, isrc: str | None = None, limit: int | None = None) -> AsyncIterator[IsrcConflict]:
+    def iterate_isrc_conflicts(
+        self, *, isrc: str | None = None, limit: int | None = None, as_of: str | None = None
+    ) -> AsyncIterator[IsrcConflict]:
         """Iterate over all pages of `isrc_conflicts`; each page is a request."""
-        return iterate_async(lambda cursor: self.isrc_conflicts(isrc=isrc, limit=limit, cursor=cursor), "results")
+        return iterate_async(lambda cursor: self.isrc_conflicts(isrc=isrc, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     async def usage(self) -> Usage:
         """Credits and rate. Free."""

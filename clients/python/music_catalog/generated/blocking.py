@@ -74,22 +74,35 @@ class Operations:
         raise NotImplementedError
 
     def search(
-        self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        artist: str,
+        title: str,
+        min_class: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        as_of: str | None = None,
     ) -> TrackPage:
         """Search by artist and title. Credits: 1 an answer."""
-        return self.call(op.SEARCH, query={"artist": artist, "title": title, "min_class": min_class, "limit": limit, "cursor": cursor})
+        return self.call(
+            op.SEARCH, query={"artist": artist, "title": title, "min_class": min_class, "limit": limit, "cursor": cursor, "as_of": as_of}
+        )
 
-    def iterate_search(self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None) -> Iterator[Track]:
+    def iterate_search(
+        self, *, artist: str, title: str, min_class: str | None = None, limit: int | None = None, as_of: str | None = None
+    ) -> Iterator[Track]:
         """Iterate over all pages of `search`; each page is a request."""
-        return iterate(lambda cursor: self.search(artist=artist, title=title, min_class=min_class, limit=limit, cursor=cursor), "results")
+        return iterate(
+            lambda cursor: self.search(artist=artist, title=title, min_class=min_class, limit=limit, as_of=as_of, cursor=cursor), "results"
+        )
 
-    def track_by_isrc(self, isrc: str, *, include: str | None = None) -> Track:
+    def track_by_isrc(self, isrc: str, *, include: str | None = None, as_of: str | None = None) -> Track:
         """A track by ISRC. Credits: 1 an answer."""
-        return self.call(op.TRACK_BY_ISRC, path={"isrc": isrc}, query={"include": include})
+        return self.call(op.TRACK_BY_ISRC, path={"isrc": isrc}, query={"include": include, "as_of": as_of})
 
-    def track_by_id(self, id: int, *, include: str | None = None) -> Track:
+    def track_by_id(self, id: int, *, include: str | None = None, as_of: str | None = None) -> Track:
         """A track by id. Credits: 1 an answer."""
-        return self.call(op.TRACK_BY_ID, path={"id": id}, query={"include": include})
+        return self.call(op.TRACK_BY_ID, path={"id": id}, query={"include": include, "as_of": as_of})
 
     def links(
         self,
@@ -103,6 +116,7 @@ class Operations:
         catalog_a_id: str | None = None,
         catalog_b_id: str | None = None,
         url: str | None = None,
+        as_of: str | None = None,
     ) -> TrackLinks:
         """Links of a track. Credits: 1 an answer."""
         return self.call(
@@ -117,20 +131,21 @@ class Operations:
                 "catalog_a_id": catalog_a_id,
                 "catalog_b_id": catalog_b_id,
                 "url": url,
+                "as_of": as_of,
             },
         )
 
-    def iswcs_of_track(self, *, id: int | None = None, isrc: str | None = None) -> TrackIswcs:
+    def iswcs_of_track(self, *, id: int | None = None, isrc: str | None = None, as_of: str | None = None) -> TrackIswcs:
         """ISWCs of a track. Credits: 1 an answer."""
-        return self.call(op.ISWCS_OF_TRACK, query={"id": id, "isrc": isrc})
+        return self.call(op.ISWCS_OF_TRACK, query={"id": id, "isrc": isrc, "as_of": as_of})
 
-    def tracks_of_iswc(self, iswc: str, *, limit: int | None = None, cursor: str | None = None) -> WorkRecordings:
+    def tracks_of_iswc(self, iswc: str, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> WorkRecordings:
         """Tracks of an ISWC. Credits: 1 an answer."""
-        return self.call(op.TRACKS_OF_ISWC, path={"iswc": iswc}, query={"limit": limit, "cursor": cursor})
+        return self.call(op.TRACKS_OF_ISWC, path={"iswc": iswc}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_tracks_of_iswc(self, iswc: str, *, limit: int | None = None) -> Iterator[RecordingEntry]:
+    def iterate_tracks_of_iswc(self, iswc: str, *, limit: int | None = None, as_of: str | None = None) -> Iterator[RecordingEntry]:
         """Iterate over all pages of `tracks_of_iswc`; each page is a request."""
-        return iterate(lambda cursor: self.tracks_of_iswc(iswc, limit=limit, cursor=cursor), "recordings")
+        return iterate(lambda cursor: self.tracks_of_iswc(iswc, limit=limit, as_of=as_of, cursor=cursor), "recordings")
 
     def resolve(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> Resolved:
         """Bulk resolve. Credits: 1 a row."""
@@ -171,6 +186,7 @@ class Operations:
         randomize: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        as_of: str | None = None,
     ) -> TrackPage:
         """Browse tracks. Credits: 1 an answer."""
         return self.call(
@@ -186,6 +202,7 @@ class Operations:
                 "randomize": randomize,
                 "limit": limit,
                 "cursor": cursor,
+                "as_of": as_of,
             },
         )
 
@@ -201,6 +218,7 @@ class Operations:
         artist: str | None = None,
         randomize: bool | None = None,
         limit: int | None = None,
+        as_of: str | None = None,
     ) -> Iterator[Track]:
         """Iterate over all pages of `browse`; each page is a request."""
         return iterate(
@@ -214,82 +232,83 @@ class Operations:
                 artist=artist,
                 randomize=randomize,
                 limit=limit,
+                as_of=as_of,
                 cursor=cursor,
             ),
             "results",
         )
 
-    def new_releases(self, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    def new_releases(self, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """New releases. Credits: 1 an answer."""
-        return self.call(op.NEW_RELEASES, query={"limit": limit, "cursor": cursor})
+        return self.call(op.NEW_RELEASES, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_new_releases(self, *, limit: int | None = None) -> Iterator[ReleaseEntry]:
+    def iterate_new_releases(self, *, limit: int | None = None, as_of: str | None = None) -> Iterator[ReleaseEntry]:
         """Iterate over all pages of `new_releases`; each page is a request."""
-        return iterate(lambda cursor: self.new_releases(limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.new_releases(limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    def releases(self, *, barcode: str, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    def releases(self, *, barcode: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """Releases by barcode. Credits: 1 an answer."""
-        return self.call(op.RELEASES, query={"barcode": barcode, "limit": limit, "cursor": cursor})
+        return self.call(op.RELEASES, query={"barcode": barcode, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_releases(self, *, barcode: str, limit: int | None = None) -> Iterator[ReleaseEntry]:
+    def iterate_releases(self, *, barcode: str, limit: int | None = None, as_of: str | None = None) -> Iterator[ReleaseEntry]:
         """Iterate over all pages of `releases`; each page is a request."""
-        return iterate(lambda cursor: self.releases(barcode=barcode, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.releases(barcode=barcode, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     def resolve_releases(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> ResolvedReleases:
         """Bulk resolve of releases. Credits: 1 a row."""
         return self.call(op.RESOLVE_RELEASES, body={"input_type": input_type, "items": items}, idempotency_key=idempotency_key)
 
-    def release(self, id: int) -> Release:
+    def release(self, id: int, *, as_of: str | None = None) -> Release:
         """A release by id. Credits: 1 an answer."""
-        return self.call(op.RELEASE, path={"id": id})
+        return self.call(op.RELEASE, path={"id": id}, query={"as_of": as_of})
 
-    def artists(self, *, name: str, limit: int | None = None, cursor: str | None = None) -> ArtistPage:
+    def artists(self, *, name: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ArtistPage:
         """Artists by name. Credits: 1 an answer."""
-        return self.call(op.ARTISTS, query={"name": name, "limit": limit, "cursor": cursor})
+        return self.call(op.ARTISTS, query={"name": name, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_artists(self, *, name: str, limit: int | None = None) -> Iterator[Artist]:
+    def iterate_artists(self, *, name: str, limit: int | None = None, as_of: str | None = None) -> Iterator[Artist]:
         """Iterate over all pages of `artists`; each page is a request."""
-        return iterate(lambda cursor: self.artists(name=name, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.artists(name=name, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     def resolve_artists(self, *, input_type: str, items: Sequence[Any], idempotency_key: str | None = None) -> ResolvedArtists:
         """Bulk resolve of artists. Credits: 1 a row."""
         return self.call(op.RESOLVE_ARTISTS, body={"input_type": input_type, "items": items}, idempotency_key=idempotency_key)
 
-    def artist(self, id: int) -> Artist:
+    def artist(self, id: int, *, as_of: str | None = None) -> Artist:
         """An artist by id. Credits: 1 an answer."""
-        return self.call(op.ARTIST, path={"id": id})
+        return self.call(op.ARTIST, path={"id": id}, query={"as_of": as_of})
 
-    def artist_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    def artist_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """Releases of an artist. Credits: 1 an answer."""
-        return self.call(op.ARTIST_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor})
+        return self.call(op.ARTIST_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_artist_releases(self, id: int, *, limit: int | None = None) -> Iterator[ReleaseEntry]:
+    def iterate_artist_releases(self, id: int, *, limit: int | None = None, as_of: str | None = None) -> Iterator[ReleaseEntry]:
         """Iterate over all pages of `artist_releases`; each page is a request."""
-        return iterate(lambda cursor: self.artist_releases(id, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.artist_releases(id, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    def labels(self, *, name: str, limit: int | None = None, cursor: str | None = None) -> LabelPage:
+    def labels(self, *, name: str, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> LabelPage:
         """Labels by name. Credits: 1 an answer."""
-        return self.call(op.LABELS, query={"name": name, "limit": limit, "cursor": cursor})
+        return self.call(op.LABELS, query={"name": name, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_labels(self, *, name: str, limit: int | None = None) -> Iterator[Label]:
+    def iterate_labels(self, *, name: str, limit: int | None = None, as_of: str | None = None) -> Iterator[Label]:
         """Iterate over all pages of `labels`; each page is a request."""
-        return iterate(lambda cursor: self.labels(name=name, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.labels(name=name, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    def label(self, id: int) -> Label:
+    def label(self, id: int, *, as_of: str | None = None) -> Label:
         """A label by id. Credits: 1 an answer."""
-        return self.call(op.LABEL, path={"id": id})
+        return self.call(op.LABEL, path={"id": id}, query={"as_of": as_of})
 
-    def label_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None) -> ReleasePage:
+    def label_releases(self, id: int, *, limit: int | None = None, cursor: str | None = None, as_of: str | None = None) -> ReleasePage:
         """Releases of a label. Credits: 1 an answer."""
-        return self.call(op.LABEL_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor})
+        return self.call(op.LABEL_RELEASES, path={"id": id}, query={"limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_label_releases(self, id: int, *, limit: int | None = None) -> Iterator[ReleaseEntry]:
+    def iterate_label_releases(self, id: int, *, limit: int | None = None, as_of: str | None = None) -> Iterator[ReleaseEntry]:
         """Iterate over all pages of `label_releases`; each page is a request."""
-        return iterate(lambda cursor: self.label_releases(id, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.label_releases(id, limit=limit, as_of=as_of, cursor=cursor), "results")
 
-    def genres(self) -> GenreTree:
+    def genres(self, *, as_of: str | None = None) -> GenreTree:
         """The canonical genre tree. Credits: 1 an answer."""
-        return self.call(op.GENRES)
+        return self.call(op.GENRES, query={"as_of": as_of})
 
     def create_job(
         self,
@@ -496,21 +515,27 @@ class Operations:
         """Send a delivery again. Free."""
         return self.call(op.REPLAY_WEBHOOK_DELIVERY, path={"id": id, "delivery_id": delivery_id})
 
-    def changes(self, *, since: str | None = None, limit: int | None = None, cursor: str | None = None) -> Changes:
+    def changes(
+        self, *, since: str | None = None, until: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Changes:
         """Merged, split and removed ids. Credits: 1 an answer."""
-        return self.call(op.CHANGES, query={"since": since, "limit": limit, "cursor": cursor})
+        return self.call(op.CHANGES, query={"since": since, "until": until, "limit": limit, "cursor": cursor})
 
-    def iterate_changes(self, *, since: str | None = None, limit: int | None = None) -> Iterator[Change]:
+    def iterate_changes(self, *, since: str | None = None, until: str | None = None, limit: int | None = None) -> Iterator[Change]:
         """Iterate over all pages of `changes`; each page is a request."""
-        return iterate(lambda cursor: self.changes(since=since, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.changes(since=since, until=until, limit=limit, cursor=cursor), "results")
 
-    def isrc_conflicts(self, *, isrc: str | None = None, limit: int | None = None, cursor: str | None = None) -> IsrcConflictPage:
+    def isrc_conflicts(
+        self, *, isrc: str | None = None, limit: int | None = None, cursor: str | None = None, as_of: str | None = None
+    ) -> IsrcConflictPage:
         """ISRCs that two tracks claim. Credits: 1 an answer."""
-        return self.call(op.ISRC_CONFLICTS, query={"isrc": isrc, "limit": limit, "cursor": cursor})
+        return self.call(op.ISRC_CONFLICTS, query={"isrc": isrc, "limit": limit, "cursor": cursor, "as_of": as_of})
 
-    def iterate_isrc_conflicts(self, *, isrc: str | None = None, limit: int | None = None) -> Iterator[IsrcConflict]:
+    def iterate_isrc_conflicts(
+        self, *, isrc: str | None = None, limit: int | None = None, as_of: str | None = None
+    ) -> Iterator[IsrcConflict]:
         """Iterate over all pages of `isrc_conflicts`; each page is a request."""
-        return iterate(lambda cursor: self.isrc_conflicts(isrc=isrc, limit=limit, cursor=cursor), "results")
+        return iterate(lambda cursor: self.isrc_conflicts(isrc=isrc, limit=limit, as_of=as_of, cursor=cursor), "results")
 
     def usage(self) -> Usage:
         """Credits and rate. Free."""

@@ -125,7 +125,7 @@ class Change(msgspec.Struct, kw_only=True):
 
 
 class Changes(msgspec.Struct, kw_only=True):
-    """Changes after the build `since`, oldest first. `build` is the live build: send it as `since` next time."""
+    """Changes after the build `since`, oldest first. `build` is the last one: send it as `since` next time."""
 
     since: str | None
     build: str
