@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.run import run_build
+from pipeline.settings import Settings
 from tests.conftest import run_module
 from tests.pipeline.engine.sail import start_sail
 from tests.rebuild.nights import table_hashes
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
+
+
+def test_a_cluster_builds_the_tables_of_the_shared_world(built_world: BuiltWorld, tmp_path: Path) -> None:
+    with start_sail(tmp_path / "log") as url:
+        run_build(Settings(root=tmp_path / "catalog", dumps=built_world.dumps, engine=url))
+    assert "creating session" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert table_hashes(tmp_path / "catalog") == table_hashes(built_world.catalog)
+    assert not list((tmp_path / "catalog").rglob("*.pending"))
 
 
 @pytest.mark.slow
