@@ -32,6 +32,7 @@ from catalog_store.queries import iswc as iswc_queries
 from catalog_store.queries.browse import DEFAULT_FILTERS
 from catalog_store.queries.id_changes import MAX_LIMIT as MAX_CHANGES
 from catalog_store.queries.pages import DEFAULT_LIMIT, BodyPage
+from catalog_store.queries.recorded_values import read_source_values
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.serving.store import ServingStore
 from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from catalog_store.queries.isrc_conflicts import ConflictPage
     from catalog_store.queries.iswc import Work, WorkTitle
     from catalog_store.queries.platform_links import PlatformLink
+    from catalog_store.queries.recorded_values import SourceValues
     from catalog_store.queries.release_queries import Artist, Label, ReleaseBody
     from catalog_store.queries.track_search import SearchPage
     from catalog_store.queries.tracks import SlimBody
@@ -280,6 +282,10 @@ class Catalog:
     def read_genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
         """Return why the recording of exactly that id has its genres, most trusted first. Like `collect_evidence`, it reads Parquet."""
         return genre_evidence_queries.read_genre_evidence(self._find_tables(), recording_id)
+
+    def read_source_values(self, recording_id: int) -> list[SourceValues]:
+        """Return the values that each platform gave the recording of exactly that id. Like `collect_evidence`, it reads Parquet."""
+        return read_source_values(self._find_tables(), recording_id)
 
     def _find_tables(self) -> Path:
         tables = self.folder / TABLES_FOLDER

@@ -7,6 +7,7 @@ takes up to seconds in a large catalog: it has a page of its own, one thread per
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, get, post
@@ -17,6 +18,8 @@ from account_store.suggestions import FIELDS, LONGEST_NOTE, LONGEST_VALUE
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
 from catalog_api.dashboard.internal_requests import ApiResponse
 from catalog_api.live_catalog import LiveCatalog
+from catalog_api.source_records import build_source_records
+from catalog_api.wire.catalog_types import SourceRecord
 from catalog_store.queries.evidence import Edge, Evidence
 from catalog_store.queries.genre_tree import Genre
 
@@ -59,20 +62,23 @@ async def show_evidence(visit: CurrentVisit, track_id: FromPath[int]) -> Respons
     # This charges for the page; reading the tables costs no credit of its own.
     answer = (await visit.request_api(f"/v1/tracks/{track_id}")).raise_if_refused()
     track = answer.document
-    known = await visit.context.tables.run(_read_evidence, visit.service.live, track["id"])
+    own = visit.service.settings.url_templates
+    known, records = await visit.context.tables.run(_read_evidence, visit.service.live, track["id"], own)
     letters = {} if known is None else {atom.atom_id: format_atom_letter(place) for place, atom in enumerate(known.atoms)}
     atoms = {} if known is None else {atom.atom_id: atom for atom in known.atoms}
     pairs: dict[tuple[int, int], list[Edge]] = {}
     for edge in [] if known is None else known.edges:
         # Several pieces of evidence may join the same two atoms.
         pairs.setdefault((edge.atom_id_a, edge.atom_id_b), []).append(edge)
-    values = {"track": track, "known": known, "letters": letters, "atoms": atoms, "pairs": pairs, "most": MOST_SHOWN}
+    values = {"track": track, "known": known, "records": records, "letters": letters, "atoms": atoms, "pairs": pairs, "most": MOST_SHOWN}
     return visit.render("evidence.html", answer=answer, asked_id=track_id, **values)
 
 
-def _read_evidence(live: LiveCatalog, track_id: int) -> Evidence | None:
+def _read_evidence(live: LiveCatalog, track_id: int, own: Mapping[str, str]) -> tuple[Evidence | None, list[SourceRecord]]:
     with live.hold() as catalog:
-        return catalog.collect_evidence(track_id)
+        known = catalog.collect_evidence(track_id)
+        # Thousands of records of a track on samplers are not read: the page shows some.
+        return known, [] if known is None else build_source_records(catalog, track_id, known.members[:MOST_SHOWN], own)
 
 
 def format_atom_letter(place: int) -> str:

@@ -27,6 +27,7 @@ from catalog_api.platform_urls import PlatformId, build_links, list_templates, p
 from catalog_api.problems import ApiError
 from catalog_api.route_declaration import get_route
 from catalog_api.service import Service
+from catalog_api.source_records import build_source_records
 from catalog_api.wire.catalog_types import FieldProvenance, GenreProvenance, Provenance, SourceRecord, Track, TrackLinks
 from catalog_store.queries.evidence import Evidence
 from catalog_store.queries.genre_evidence import GenreEvidence
@@ -101,13 +102,13 @@ def include_members(service: Service, catalog: Catalog, track_id: int, body: byt
     if "links" in wanted:
         members["links"] = build_links(catalog.list_links(track_id), list_templates(catalog, service.settings.url_templates))
     if PROVENANCE in wanted and (evidence := catalog.collect_evidence(track_id)) is not None:
-        members[PROVENANCE] = _build_provenance(evidence, catalog.read_genre_evidence(track_id))
+        records = build_source_records(catalog, track_id, evidence.members, service.settings.url_templates)
+        members[PROVENANCE] = _build_provenance(evidence, catalog.read_genre_evidence(track_id), records)
     return append_members(body, {name: msgspec.json.encode(value) for name, value in members.items()})
 
 
-def _build_provenance(evidence: Evidence, genres: list[GenreEvidence]) -> Provenance:
+def _build_provenance(evidence: Evidence, genres: list[GenreEvidence], records: list[SourceRecord]) -> Provenance:
     fields = [FieldProvenance(one.name, one.value, one.platform, one.external_id, one.reason, one.agreed) for one in evidence.fields]
-    records = [SourceRecord(member.platform, member.external_id) for member in evidence.members]
     return Provenance(fields, [GenreProvenance(*genre) for genre in genres], records)
 
 

@@ -9,6 +9,7 @@ of two recordings. docs/reference/api.md lists them.
 from __future__ import annotations
 
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ _LABELS = {1: "Quay Records", 2: "Lamplight"}
 _GENRES = {1: ("House", None), 101: ("Deep House", 1), 11: ("Rock", None)}
 """Nodes of the canonical tree with their ids, which never change."""
 _RELEASES = {
-    1: ("First Light", _LANTERNS, 1, "2024-03-08", "day", "04006381333931"),
-    2: ("Glass Garden", _VALE, 2, "2025-01-01", "year", "05012345678900"),
+    1: ("First Light", _LANTERNS, 1, date(2024, 3, 8), "day", "04006381333931"),
+    2: ("Glass Garden", _VALE, 2, date(2025, 1, 1), "year", "05012345678900"),
 }
 _WORK = "T0345246801"
 _NESTED = ("release_id", "title", "artist_id", "artist_name", "label_id", "label_name", "release_date", "release_date_precision")
@@ -102,10 +103,10 @@ def _build_rows() -> _Rows:
 
 
 def _build_release(release_id: int) -> dict[str, Any]:
-    title, artist_id, label_id, date, precision, _ = _RELEASES[release_id]
+    title, artist_id, label_id, day, precision, _ = _RELEASES[release_id]
     count = sum(track.release == release_id for track in _TRACKS.values())
     named = {"artist_id": artist_id, "artist_name": _ARTISTS[artist_id], "label_id": label_id, "label_name": _LABELS[label_id]}
-    dated = {"release_date": date, "release_date_precision": precision}
+    dated = {"release_date": day, "release_date_precision": precision}
     figures = {"is_compilation": False, "track_count": count, "popularity": 0.5, "platform_count": 1}
     return {"release_id": release_id, "title": title, **named, **dated, **figures}
 

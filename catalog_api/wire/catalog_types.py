@@ -143,11 +143,30 @@ class FieldProvenance(msgspec.Struct):
     agreed: int | None
 
 
+class SourceValues(msgspec.Struct):
+    """The values of a source record, as the platform delivered them. `release_date` has the known parts only."""
+
+    title: str
+    version: str | None
+    artists: str | None
+    isrcs: list[str]
+    duration_ms: int | None
+    release_date: str | None
+    release: str | None
+    label: str | None
+    genres: list[str]
+
+
 class SourceRecord(msgspec.Struct):
-    """A record of a platform that was merged into the track."""
+    """A record of a platform that was merged into the track. `url` leads to it, or to its release; null where the platform has no page.
+
+    `values` is null in a build of an earlier release.
+    """
 
     source: str
     external_id: str
+    url: str | None
+    values: SourceValues | None
 
 
 class GenreProvenance(msgspec.Struct):

@@ -1,8 +1,8 @@
 """The evidence behind one recording: its source records, what joined them, what was kept apart, and which record gave each field.
 
 It comes from the Parquet tables of a snapshot, not from the serving files: a question for people, a second or so at a million recordings. A
-snapshot without the tables of linkage answers with what it has. Text for readers belongs in pipeline/explain.py. The original values of
-dumps are not available: staging is not part of a snapshot.
+snapshot without the tables of linkage answers with what it has. Text for readers belongs in pipeline/explain.py. The values of
+each source are in recorded_values.py.
 """
 
 from __future__ import annotations
@@ -380,7 +380,7 @@ def _describe_difference(atom: dict[str, Any], atoms: pl.DataFrame) -> str:
 def _read_fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
     rows = _read_rows(tables, "recording_provenance", pl.col("recording_id") == recording["recording_id"])
     row: dict[str, Any] = rows.row(0, named=True) if rows.height else {}
-    value = recording | {"release_date": _cut_date(recording["release_date"], recording["release_date_precision"])}
+    value = recording | {"release_date": cut_date(recording["release_date"], recording["release_date_precision"])}
     return [
         Field(
             name,
@@ -395,6 +395,6 @@ def _read_fields(tables: Path, recording: dict[str, Any]) -> list[Field]:
     ]
 
 
-def _cut_date(day: date | str | None, precision: str | None) -> str | None:
+def cut_date(day: date | str | None, precision: str | None) -> str | None:
     """Cut a date to its precision: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`. Snapshots of the release before hold text."""
     return None if day is None else str(day)[: {"year": 4, "month": 7}.get(precision or "day", 10)]

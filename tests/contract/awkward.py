@@ -7,6 +7,7 @@ Ids are chosen, so that tests can name them. `first` and `second` are two builds
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from audio_recognition.chromaprint import fingerprint
@@ -38,6 +39,7 @@ ARTISTS = {
     MERIDIAN: "Meridian",
     SALT: "DJ Salt",
 }
+FIRST_OF_2021 = date(2021, 1, 1)
 NAMESAKE_ARTIST, NAMESAKE_LABEL = 99, 9
 """An artist with the name of MERIDIAN and a label with the name of label 1, both without releases."""
 OLD_ARTIST, OLD_LABEL, OLD_RELEASE = 901, 902, 903
@@ -343,6 +345,17 @@ def _recording(frames: Frames, spec: Spec, genre_ids: dict[str, int]) -> None:
         if source != "video_a":
             record = f"{external_id}-{spec.id}" if source == "catalog_a" else external_id
             frames.add("recording_member", platform=source, external_id=record, recording_id=spec.id)
+            _add_source(frames, spec, source, record, release_id=external_id if source == "catalog_a" else None)
+
+
+def _add_source(frames: Frames, spec: Spec, platform: str, record: str, *, release_id: str | None) -> None:
+    """Add the values that a platform gives; each spells the title in its own way."""
+    lists: dict[str, object] = {"artists": [], "isrcs": list(spec.codes), "genres": ["House"], "release_genres": ["House", "Club"]}
+    dated: dict[str, object] = {"release_date": FIRST_OF_2021, "release_date_precision": "year", "release_date_entity": "release"}
+    named = {"title": f"{spec.title} ({platform})", "artist_credit": "Velvet Foxes, The", "duration_ms": spec.milliseconds}
+    frames.add(
+        "recording_source", recording_id=spec.id, platform=platform, external_id=record, release_id=release_id, **lists, **dated, **named
+    )
 
 
 def _track(frames: Frames, spec: Spec, releases: list[int], shared: dict[str, object]) -> None:

@@ -61,6 +61,12 @@ def test_b1_included_parts_are_added(api: Api) -> None:
     assert track["isrcs"] == [isrc(1), isrc(1, 1), isrc(1, 2)]
     assert [link["source"] for link in track["links"]] == list(LINK_SOURCES)
     assert {record["source"] for record in track["provenance"]["records"]} == set(CATALOG_PLATFORMS)
+    links = {link["source"]: link["url"] for link in track["links"]}
+    for record in track["provenance"]["records"]:
+        assert record["url"] == links[record["source"]]
+        told = record["values"]
+        assert (told["title"], told["release_date"]) == (f"Midnight Running ({record['source']})", "2021")
+        assert (told["isrcs"], told["genres"]) == (track["isrcs"], ["House", "Club"])
     assert list(api.ask("/v1/tracks/1", include="links")) == [*TRACK, "links"]
     assert api.ask("/v1/tracks/6", include="isrcs")["isrcs"] == []
     assert api.ask(f"/v1/tracks/isrc/{isrc(1, 2)}", include="isrcs")["isrcs"] == [isrc(1), isrc(1, 1), isrc(1, 2)]

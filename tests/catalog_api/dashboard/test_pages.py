@@ -185,11 +185,14 @@ def test_evidence_shows_records_groups_edges_and_sources_of_fields(browser: Brow
         "2:58.5",
         "2:58.501",
         "priority",
+        "Midnight Running (streamsvc_b)",
+        "House, Club",
     ):
         assert text in page
     assert "<h3>A and B</h3>" in page
     assert "it was claimed by" in page
     assert "Its 6 source records" in page
+    assert re.search(r'<a href="https://[^"]+" rel="noreferrer"><code>7001-1</code></a>', page), "the page of its release"
     bare = browser.http.get("/dashboard/tracks/2/evidence")
     assert bare.status_code == 200
 
