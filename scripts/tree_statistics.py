@@ -35,7 +35,7 @@ LONGEST_SUBJECT = 72
 DEAD_KINDS = {"class", "function", "import", "method", "property", "unreachable_code"}
 """Fields and variables are left out: the JSON encoder, SQLAlchemy and Alembic read them by name."""
 CALLED_BY_NAME = [
-    *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable"),
+    *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable", "readinto"),
     *("do_POST", "on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
 ]
 """Python, SQLAlchemy, prometheus-client and io call the first line, http.server, uvicorn and Dagster the second."""
