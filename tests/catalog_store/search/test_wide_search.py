@@ -78,7 +78,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
     root = tmp_path_factory.mktemp("wide")
     numbered = list(enumerate(SONGS, 1))
     recordings = [
-        {"recording_id": n, "title": title, "variant": build_title_keys(title).variant, "artist_credit": artist,
+        {"recording_id": n, "title": title, "variant": build_title_keys(title).variant, "variants": [], "artist_credit": artist,
          "popularity": 1 - n / 100, "source_count": 1, "platform_count": 1}
         for n, (artist, title) in numbered
     ]  # fmt: skip
