@@ -28,7 +28,7 @@ def test_page_for_callers_states_each_price() -> None:
     assert stated["bulk resolve; a bulk job that succeeds"] == f"{RESOLVED_ROW} a row"
     of_timeline = f"{TIMELINED_MEGABYTE} for each megabyte with `mode=timeline`"
     assert stated["identify"] == f"{IDENTIFICATION}, and {UPLOADED_MEGABYTE} for each megabyte of a file; {of_timeline}"
-    assert stated["304, other 4xx, 5xx, `/v1/usage`, streams, webhooks"] == str(STREAM)
+    assert stated["304, other 4xx, 5xx, `/v1/usage`, `/v1/audit`, streams, webhooks"] == str(STREAM)
 
 
 @pytest.mark.parametrize(("size", "credits_"), [(1, 11), (MEGABYTE, 11), (MEGABYTE + 1, 12), (100 * MEGABYTE, 110)])
