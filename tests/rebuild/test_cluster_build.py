@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
+@pytest.mark.slow  # a minute; test_spark.py runs small work on such a cluster
 def test_a_cluster_builds_the_tables_of_the_shared_world(built_world: BuiltWorld, tmp_path: Path) -> None:
     with start_sail(tmp_path / "log") as url:
         run_build(Settings(root=tmp_path / "catalog", dumps=built_world.dumps, engine=url))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import date
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -264,6 +265,6 @@ def test_ids_of_a_later_snapshot_with_a_damaged_manifest_are_not_reused(paths: B
 
 def with_ids(kind: str, largest: int) -> pl.DataFrame:
     """Return rows of a kind's table that hold only ids, 1 to `largest`."""
-    nothing = {pl.Int64: 1, pl.Int32: 1, pl.String: "x", pl.Float64: 0.0, pl.Boolean: False}
+    nothing = {pl.Int64: 1, pl.Int32: 1, pl.String: "x", pl.Float64: 0.0, pl.Boolean: False, pl.List: [], pl.Date: date(2026, 1, 1)}
     columns = [pl.lit(nothing[dtype.base_type()], dtype=dtype).alias(name) for name, dtype in TABLES[kind].polars_schema.items()]
     return pl.DataFrame({"id": range(1, largest + 1)}).select(*columns, "id").with_columns(pl.col("id").alias(f"{kind}_id")).drop("id")
