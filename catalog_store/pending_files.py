@@ -31,7 +31,7 @@ class Attempt:
     written: list[tuple[Path, Path]] = field(default_factory=list)
 
 
-# Of the thread and not of the process: an engine may run several calls in the threads of one process.
+# Each thread has its own attempt, because an engine may run several calls in the threads of one process.
 _attempt: ContextVar[Attempt | None] = ContextVar("attempt", default=None)
 
 

@@ -222,7 +222,7 @@ def stop_stream(values: ParameterValues) -> Question:
     "/v1/streams/{id:str}/history",
     AiringPage,
     tag="Streams",
-    summary="What aired on a stream",
+    summary="Airings of a stream",
     parameters=(STREAM_ID, LIMIT, CURSOR, HISTORY_INCLUDE),
     failures=("not_found", "invalid_cursor"),
     is_free=True,

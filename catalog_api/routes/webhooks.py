@@ -160,7 +160,7 @@ def replay_webhook(values: ParameterValues, members: Members) -> Question:
 @get_route(
     "/v1/webhooks/{id:str}/deliveries",
     WebhookDeliveryPage,
-    summary="What was sent",
+    summary="Deliveries to a webhook",
     parameters=(WEBHOOK_ID, DELIVERY_STATUS, LIMIT, CURSOR),
     failures=("not_found", "invalid_cursor"),
     **_COMMON,

@@ -15,6 +15,7 @@ from catalog_store.publisher import rollback
 from catalog_store.snapshot import MANIFEST, read_manifest
 from catalog_store.snapshot_pull import pull
 from catalog_store.snapshot_push import push
+from tests.s3_server import serve_s3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,22 +158,7 @@ def test_second_push_at_once_is_refused(source: Path) -> None:
 # Three CPU seconds for the S3 server alone.
 @pytest.mark.slow
 def test_push_to_s3_is_pulled_from_there(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("s3fs")
-    import boto3  # noqa: PLC0415 - comes with the optional S3 file system
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        for name, value in {
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "AWS_ACCESS_KEY_ID": "k",
-            "AWS_SECRET_ACCESS_KEY": "s",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }.items():
-            monkeypatch.setenv(name, value)
-        client = boto3.client("s3")
+    with serve_s3(monkeypatch) as client:
         client.create_bucket(Bucket="catalogs")
         push(source, "s3://catalogs/music", keep=1)
         done = pull("s3://catalogs/music", tmp_path / "node")
@@ -185,5 +171,3 @@ def test_push_to_s3_is_pulled_from_there(source: Path, tmp_path: Path, monkeypat
         client.put_object(Bucket="catalogs", Key="music/current/manifest.json", Body=b"{")
         with pytest.raises(SnapshotInvalidError):
             pull("s3://catalogs/music", tmp_path / "node")
-    finally:
-        server.stop()

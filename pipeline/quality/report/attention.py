@@ -1,4 +1,4 @@
-"""What the report says first: everything of a build that needs a person, worst first, and the figures that changed most.
+"""Choose the first lines of the report: everything that needs a person, worst first, and the figures that changed most.
 
 Out of scope: judging a build (../gate.py) and drawing the page (page.py).
 """

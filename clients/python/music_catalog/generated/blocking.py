@@ -448,7 +448,7 @@ class Operations:
         return self.call(op.STOP_STREAM, path={"id": id})
 
     def stream_history(self, id: str, *, limit: int | None = None, cursor: str | None = None, include: str | None = None) -> AiringPage:
-        """What aired on a stream. Free."""
+        """Airings of a stream. Free."""
         return self.call(op.STREAM_HISTORY, path={"id": id}, query={"limit": limit, "cursor": cursor, "include": include})
 
     def iterate_stream_history(self, id: str, *, limit: int | None = None, include: str | None = None) -> Iterator[AiringEntry]:
@@ -500,7 +500,7 @@ class Operations:
     def webhook_deliveries(
         self, id: str, *, status: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> WebhookDeliveryPage:
-        """What was sent. Free."""
+        """Deliveries to a webhook. Free."""
         return self.call(op.WEBHOOK_DELIVERIES, path={"id": id}, query={"status": status, "limit": limit, "cursor": cursor})
 
     def iterate_webhook_deliveries(self, id: str, *, status: str | None = None, limit: int | None = None) -> Iterator[WebhookDelivery]:
