@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -36,6 +37,7 @@ from catalog_api.parameters import (
 from catalog_api.problems import ApiError, ParameterProblem
 from catalog_api.request_bodies import Members, read_json
 from catalog_api.service import Service
+from catalog_store.platforms import PLATFORMS
 
 ROUTE = "route"
 """Handler option: the route's declaration."""
@@ -102,7 +104,7 @@ class Route:
         """The price that the description states."""
         return self.price or (FREE if self.is_free else OF_LOOKUP)
 
-    @property
+    @cached_property  # every request asks
     def names_platforms(self) -> bool:
         """Whether the route takes the ids of platforms."""
         return any(isinstance(parameter, PlatformParameter) for parameter in self.parameters)
@@ -123,6 +125,15 @@ class Route:
         raise_problems(problems)
         return values
 
+    def _list_parameters(self, scope: Scope) -> tuple[Sequence[Parameter[Any]], Sequence[Parameter[Any]]]:
+        """Return the parameters, and those of which a request has exactly one."""
+        if self.names_platforms:
+            platforms = scope["litestar_app"].state.service.live.platforms
+            # The live snapshot may hold platforms that this program does not ship.
+            if not platforms.keys() <= PLATFORMS.keys():
+                return add_platform_parameters(self.parameters, platforms), add_platform_parameters(self.exactly_one, platforms)
+        return self.parameters, self.exactly_one
+
     def gather(self, scope: Scope) -> tuple[ParameterValues, list[ParameterProblem]]:
         """Return the parameters and their problems, before the body is read; ApiError `plan_required`."""
         state = scope["state"]
@@ -140,11 +151,7 @@ class Route:
             check_card(scope)
         # Most requests have no query, and their Prefer header need not be read.
         is_strict = scope["query_string"] != b"" and has_strict_preference(scope)
-        declared, group = self.parameters, self.exactly_one
-        if self.names_platforms:
-            # The live snapshot may hold platforms that this program does not ship.
-            platforms = scope["litestar_app"].state.service.live.platforms
-            declared, group = add_platform_parameters(declared, platforms), add_platform_parameters(group, platforms)
+        declared, group = self._list_parameters(scope)
         values, problems = read_parameters(declared, group, scope, is_strict=is_strict)
         for check in self.checks:
             problems += check(values)
