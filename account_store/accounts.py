@@ -25,6 +25,7 @@ from account_store.errors import InvalidValueError, TakenError, UnknownError
 from account_store.jobs.job_store import Jobs
 from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, load_current_plans
+from account_store.request_log import RequestLog
 from account_store.schema import account
 from account_store.stored_answers import StoredAnswers
 from account_store.streams.history import History
@@ -65,6 +66,7 @@ class Accounts:
         self.keys = ApiKeys(self.engine, self._read_plan, clock)
         self.ledger = Ledger(url, self.engine, clock)
         self.audit = AuditLog(self.engine)
+        self.requests = RequestLog(self.engine, clock)
         self.replays = StoredAnswers(self.engine, clock)
         self.jobs = Jobs(self.engine, clock)
         self.streams = Streams(self.engine, clock)

@@ -164,6 +164,35 @@ audit_entry = Table(
     Index("audit_entry_account", "account_id", "entry_id"),
 )
 
+request_batch = Table(
+    "request_batch",
+    metadata,
+    Column("batch_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    _build_account_id(),
+    Column("last_unix", BigInteger, nullable=False, index=True),
+    Column("request_count", Integer, nullable=False),
+    # Compressed; request_log.py describes it.
+    Column("body", LargeBinary, nullable=False),
+    Index("request_batch_account", "account_id", "batch_id", "request_count"),
+)
+
+request_hour = Table(
+    "request_hour",
+    metadata,
+    _build_account_id(primary_key=True),
+    Column("hour_unix", BigInteger, primary_key=True),
+    Column("key_id", Integer, primary_key=True),
+    Column("method", String(10), primary_key=True),
+    Column("route", String(200), primary_key=True),
+    Column("status", Integer, primary_key=True),
+    # Empty without an error.
+    Column("code", String(60), primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Column("credits", BigInteger, nullable=False),
+    Column("microseconds", BigInteger, nullable=False),
+    Index("request_hour_time", "hour_unix"),
+)
+
 dashboard_user = Table(
     "dashboard_user",
     metadata,

@@ -28,6 +28,7 @@ from catalog_api.middleware.unknown_key_limit import UnknownKeyLimit
 from catalog_api.past_catalogs import PastCatalogs
 from catalog_api.problems import render_problem
 from catalog_api.recognition import Recognition
+from catalog_api.request_log_writer import RequestLogWriter
 from catalog_api.routes import ROUTES
 from catalog_api.server.request_statistics import REPORTS_FOLDER, RequestStatistics
 from catalog_api.service import Service
@@ -43,6 +44,7 @@ def build_app(
 ) -> ASGIApp:
     """Build the ASGI application for one catalog and one account store; `statistics` records every request."""
     accounts = Accounts.open(settings.accounts_url)
+    request_log = RequestLogWriter(accounts.requests)
     folder = Path(os.environ[REPORTS_FOLDER]) if os.environ.get(REPORTS_FOLDER) else None
     live = LiveCatalog(
         settings.catalog,
@@ -66,7 +68,7 @@ def build_app(
         await pack_days_at_start(accounts)
         packing = asyncio.create_task(keep_days_packed(accounts))
         announcing = announce_snapshots(live, accounts, settings.look_seconds)
-        async with preload_names(service), run_periodic_tasks(statistics, live), announcing:
+        async with request_log.run(), preload_names(service), run_periodic_tasks(statistics, live), announcing:
             yield
         packing.cancel()
         context.close()
@@ -91,7 +93,7 @@ def build_app(
     # `fast_routes`, not `api`: the dashboard signs people in itself and names the key as which it calls /v1.
     context = build_context(service, fast_routes)
     api = ApiKeyAuthentication(fast_routes, accounts.keys, ROUTES, unknown_keys, settings.client_address_header)
-    return RequestTracking(SiteRouter(api, build_dashboard(context)) if settings.dashboard else api, statistics)
+    return RequestTracking(SiteRouter(api, build_dashboard(context)) if settings.dashboard else api, statistics, request_log)
 
 
 def _render_error(request: Request[object, object, State], error: Exception) -> Response[bytes]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
+    from catalog_api.request_log_writer import RequestLogWriter
     from catalog_api.server.request_statistics import RequestStatistics
 
 _HARMLESS_ID = re.compile(r"[\w.:/=+@~-]{1,128}", re.ASCII)
@@ -30,10 +31,11 @@ CLIENT_CLOSED = 499
 class RequestTracking:
     """Take the caller's X-Request-Id if it is harmless, else make one. The answer, the problem document and the log carry it."""
 
-    def __init__(self, app: ASGIApp, statistics: RequestStatistics) -> None:
-        """`app` answers the requests; `statistics` records them."""
+    def __init__(self, app: ASGIApp, statistics: RequestStatistics, log: RequestLogWriter) -> None:
+        """`app` answers the requests; `statistics` records all, `log` those of accounts."""
         self._app = app
         self._statistics = statistics
+        self._log = log
         # A random prefix and a counter: unique over processes and restarts, at a tenth of the cost of a UUID.
         self._prefix = secrets.token_hex(8)
         self._numbers = itertools.count(1)
@@ -80,12 +82,16 @@ class RequestTracking:
     def _record(self, scope: Any, status: int, started: float) -> None:  # noqa: ANN401 - an HTTP scope
         state = scope["state"]
         caller = state.get("caller")
+        seconds = time.perf_counter() - started
+        route = state.get("route") or scope.get("path_template")  # the framework sets the latter for routes that are not declared
+        if caller is not None:
+            self._log.append(caller, scope["method"], route, status, seconds, state)
         self._statistics.record(
-            route=state.get("route") or scope.get("path_template"),  # the framework sets the latter for routes that are not declared
+            route=route,
             method=scope["method"],
             path=scope["path"],
             status=status,
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             request_id=state["request_id"],
             credits_=state.get("credits", 0),
             code=state.get("code"),

@@ -38,6 +38,17 @@ UNKNOWN_ROUTE = "-"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+@lru_cache(1024)
+def name_route(route: str | None) -> str:
+    """Return the route as people write it, `/v1/tracks/{id}`; UNKNOWN_ROUTE for None."""
+    return (route or UNKNOWN_ROUTE).replace(":str}", "}")
+
+
+def name_method(method: str) -> str:
+    """Return the method, or `other` for one that no route knows: clients choose methods, so their number has no bound."""
+    return method if method in _METHODS else "other"
+
+
 class Row(msgspec.Struct):
     """Totals of one route, method and status: requests, seconds, requests per latency bucket, credits charged."""
 
@@ -119,10 +130,10 @@ class RequestStatistics:
 
     def _get_row(self, route: str | None, method: str, status: int) -> Row:
         """Return the row, made if needed. All unknown routes share one, as do all unknown methods: their number has no bound."""
-        key = (route or UNKNOWN_ROUTE, method if method in _METHODS else "other", status)
+        key = (name_route(route), name_method(method), status)
         row = self._rows.get(key)
         if row is None:
-            row = self._rows[key] = Row(key[0].replace(":str}", "}"), key[1], status)
+            row = self._rows[key] = Row(*key)
         return row
 
     def flush(self) -> None:

@@ -45,7 +45,7 @@ async def both_ways(place: Path, key: str) -> dict[tuple[str, str], tuple[Answer
             for path in PATHS:
                 short = await answered(app, method, path, key)
                 check._app = fast._routes
-                long = await answered(RequestTracking(check, RequestStatistics()), method, path, key)
+                long = await answered(RequestTracking(check, RequestStatistics(), app._log), method, path, key)
                 check._app = fast
                 answers[method, path] = (short, long)
         assert {"/v1/tracks/isrc/{isrc:str}", "/v1/tracks/{id:str}", "/v1/tracks/search", "/v1/tracks/links"} <= fast.paths
