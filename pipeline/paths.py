@@ -137,6 +137,11 @@ class BuildPaths:
         return self.root / "work" / "report" / "genres.html"
 
     @property
+    def row_report(self) -> Path:
+        """The page of rows that the report leads to."""
+        return self.root / "work" / "report" / "rows.html"
+
+    @property
     def overrides(self) -> Path:
         """The reviewed overrides of linkage; need not exist."""
         return self.overrides_file or self.root / "overrides.yaml"

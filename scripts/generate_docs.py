@@ -21,7 +21,7 @@ def render_rejects() -> str:
     return (
         "# Rejects\n\n"
         "Look up what to do about a reject. An adapter writes a row of `reject` for each record or value that it cannot stage,\n"
-        "with value, file and place.\n"
+        "with value, file and place. Publishing copies all of them to [source_reject](dictionary/source_reject.md).\n"
         "Severity `row`: the whole record is left out; `field`: it is staged without that value.\n"
         "This page is generated from `pipeline/dumps/staging/reject_reasons.py`.\n\n"
         f"| Reason | Meaning and what to do |\n|---|---|\n{rows}\n"

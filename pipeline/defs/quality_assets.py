@@ -28,7 +28,9 @@ from pipeline.quality.gate import QUESTIONS, judge_build
 from pipeline.quality.id_drift import measure_id_drift
 from pipeline.quality.report.attention import Source
 from pipeline.quality.report.examples import choose_examples
-from pipeline.quality.report.page import BuildStory, write_report
+from pipeline.quality.report.page import BuildStory, render
+from pipeline.quality.report.rows_page import write_rows_page
+from pipeline.quality.report.templates import write_page
 
 FIGURES = TABLES["build_figure"]
 FIGURES_KEY = build_table_key(FIGURES)
@@ -90,7 +92,9 @@ def write_report_and_judge(
             costs=read_costs(events),
             builds=read_build_costs(paths.costs),
         )
-        write_report(story, paths.report)
+        # The rows first: the report leads to them.
+        write_rows_page(story.examples, paths.row_report)
+        write_page(render(story), paths.report)
     catalog.report(f"gate: {usage.seconds:.1f} s, report {paths.report}")
     yield dg.MaterializeResult(
         asset_key=FIGURES_KEY,

@@ -91,7 +91,12 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
                 snapshot_id=snapshot_id,
                 next_ids=read_next_ids(paths),
                 recognition=paths.recognition,
-                attachments={"report.html": paths.report, "genres.html": paths.genre_report, STATE_FILE: running_step.write_attachment()},
+                attachments={
+                    "report.html": paths.report,
+                    "rows.html": paths.row_report,
+                    "genres.html": paths.genre_report,
+                    STATE_FILE: running_step.write_attachment(),
+                },
                 report=catalog.report,
                 run=partial(map_ordered, pool=pool),
                 anew=paths.relink.exists(),

@@ -1,4 +1,7 @@
-"""Examples of the data in the report: a few rejects, contested codes and suspicious recordings. ../figures.py holds the counts."""
+"""Rows of the data for the report: some rejects and contested codes of each kind, and suspicious recordings.
+
+../build_figures.py holds the counts.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 Row = dict[str, Any]
+ROWS_OF_A_KIND = 20
+"""Rows of one kind that the page of rows shows. They are in memory together, so their number must not grow with the catalog."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,9 @@ class Examples:
     """Rows for the tables of the report."""
 
     rejects: list[Row]
+    """A row for each kind (platform, severity, reason, field) with its count `n` and first `rows`; by platform, most frequent first."""
     conflicts: list[Row]
+    """Up to ROWS_OF_A_KIND rows of each reason, those of most records first."""
     wide: list[Row]
     twice: list[Row]
 
@@ -36,19 +43,20 @@ def _read_rows(bench: Workbench, sql: str) -> list[Row]:
 
 
 # Every query orders by count and then by columns that are unique, so the same tables give the same page. Each ends in a few rows: limits
-# are inside, before names are joined to them.
-_REJECTS = """
+# are inside, before names are joined to them. min_by with a count keeps only so many rows of a group in memory.
+_REJECTS = f"""
     SELECT platform, severity, reason, coalesce(field, '') AS field, count(*) AS n,
-           min_by(coalesce(value, ''), (source_file, place)) AS value, min_by(source_file || ', ' || place, (source_file, place)) AS place
+           min_by({{'entity': entity, 'source_file': source_file, 'place': place, 'record_id': coalesce(record_id, ''),
+                   'value': coalesce(value, ''), 'excerpt': coalesce(excerpt, '')}},
+                  (source_file, place, entity, record_id, value), {ROWS_OF_A_KIND}) AS rows
     FROM reject GROUP BY platform, severity, reason, field
-    QUALIFY row_number() OVER (PARTITION BY platform ORDER BY n DESC, severity, reason, field) <= 5
     ORDER BY platform, n DESC, severity, reason, field"""
 
-_CONFLICTS = """
+_CONFLICTS = f"""
     WITH shown AS (
-        SELECT reason, isrc, recording_id, owner_recording_id, platforms, record_count FROM isrc_conflict
-        QUALIFY row_number() OVER (PARTITION BY reason ORDER BY record_count DESC, isrc, recording_id) <= 3)
-    SELECT c.reason, c.isrc, array_to_string(c.platforms, ', ') AS platforms, c.record_count AS n,
+        SELECT unnest(min_by(c, (-record_count, isrc, recording_id), {ROWS_OF_A_KIND}), max_depth := 2)
+        FROM isrc_conflict c GROUP BY reason)
+    SELECT c.reason, c.isrc, array_to_string(c.platforms, ', ') AS platforms, c.record_count AS n, c.recording_id, c.owner_recording_id,
            l.artist_credit || ' - ' || l.title AS lost, o.artist_credit || ' - ' || o.title AS kept
     FROM shown c LEFT JOIN recording l USING (recording_id) LEFT JOIN recording o ON o.recording_id = c.owner_recording_id
     ORDER BY c.reason, n DESC, c.isrc, c.recording_id"""

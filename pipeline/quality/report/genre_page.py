@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pipeline.quality.report.templates import render_page, write_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.quality.genre_coverage import GenreCoverage
 
 _TEMPLATE = "genre_page.html.j2"
@@ -15,12 +16,9 @@ _TEMPLATE = "genre_page.html.j2"
 
 def write_genre_page(coverage: GenreCoverage, file: Path) -> None:
     """Write the page to `file`; the same figures give the same bytes."""
-    # Genre strings come from dumps, so they are escaped. No date and no id: the same figures give the same bytes.
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters["share"] = _format_share
-    file.parent.mkdir(parents=True, exist_ok=True)
+    # No date and no id: the same figures give the same bytes.
     largest = max((main.stood for main in coverage.mains), default=0) or 1
-    file.write_text(environment.get_template(_TEMPLATE).render(c=coverage, largest=largest), encoding="utf-8")
+    write_page(render_page(_TEMPLATE, {"share": _format_share}, c=coverage, largest=largest), file)
 
 
 def _format_share(part: int, whole: int) -> str:

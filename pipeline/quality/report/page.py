@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline.quality.build_costs import find_step_costs, sum_costs
 from pipeline.quality.report.attention import DRIFTED, Source, list_changes, list_points
 from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_history
+from pipeline.quality.report.rows_page import build_anchor
+from pipeline.quality.report.templates import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,26 +76,13 @@ class BuildStory:
     """The last builds, the last one first."""
 
 
-def write_report(story: BuildStory, file: Path) -> None:
-    """Render the story to `file`, complete or not at all."""
-    # The page of the last build stays readable until this one is whole.
-    file.parent.mkdir(parents=True, exist_ok=True)
-    pending = file.with_suffix(".pending")
-    pending.write_text(render(story), encoding="utf-8")
-    pending.replace(file)
-
-
 def render(story: BuildStory) -> str:
-    """Return the page as one self-contained HTML text: no scripts, no addresses to fetch; every value from the data is escaped."""
-    # Titles and names come from dumps, so every value is escaped. StrictUndefined turns a misspelled name in the template into an error.
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"count": _format_count, "percent": _format_percent}
+    """Return the page as one self-contained HTML text: no scripts, nothing to fetch. Links lead to rows.html beside it."""
     now, before = _Topics(story.now), _Topics(story.before)
     mains = build_bars(_select_mains(now["genres"]), _select_mains(before["genres"]))
-    template = environment.get_template("page.html.j2")
-    return template.render(
+    return render_page(
+        "page.html.j2",
+        {"count": _format_count, "percent": _format_percent, "anchor": build_anchor},
         story=story,
         points=list_points(story.verdicts, story.sources, story.now, story.before),
         changes=list_changes(story.now, story.before),

@@ -14,7 +14,9 @@ from pipeline.quality.id_drift import IdDrift
 from pipeline.quality.report.attention import Source
 from pipeline.quality.report.charts import build_bars, draw_bar_chart, draw_bar_image, draw_history
 from pipeline.quality.report.examples import Examples
-from pipeline.quality.report.page import BuildStory, render, write_report
+from pipeline.quality.report.page import BuildStory, render
+from pipeline.quality.report.rows_page import write_rows_page
+from pipeline.quality.report.templates import write_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +53,30 @@ EXAMPLES = Examples(
             "reason": "broken_record",
             "field": "",
             "n": 2,
-            "value": "<script>x</script>",
-            "place": "p",
+            "rows": [
+                {
+                    "entity": "source_recording",
+                    "source_file": "tracks",
+                    "place": "line 7",
+                    "record_id": "",
+                    "value": "<script>x</script>",
+                    "excerpt": "{",
+                }
+            ],
         }
     ],
-    conflicts=[{"reason": "variant", "isrc": "GBABC2100001", "platforms": "store_a", "n": 1, "lost": "A & B - <b>Song</b>", "kept": None}],
+    conflicts=[
+        {
+            "reason": "variant",
+            "isrc": "GBABC2100001",
+            "platforms": "store_a",
+            "n": 1,
+            "recording_id": 8,
+            "owner_recording_id": 9,
+            "lost": "A & B - <b>Song</b>",
+            "kept": None,
+        }
+    ],
     wide=[{"recording_id": 7, "what": "A - Song", "shortest": 100, "longest": 300}],
     twice=[],
 )
@@ -94,9 +115,9 @@ class Tags(HTMLParser):
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        # Links inside the page fetch nothing.
+        # Links fetch nothing before a click, and lead to headings of this page or of the page of rows.
         places = [str(value) for name, value in attributes if name in {"src", "href", "action"}]
-        self.fetched += [place for place in places if not place.startswith("#")]
+        self.fetched += [place for place in places if not place.startswith(("#", "rows.html#"))]
         if tag not in {"meta", "rect", "br", "line"}:
             self.open.append(tag)
 
@@ -180,18 +201,12 @@ def test_an_empty_chart_is_a_sentence() -> None:
     assert draw_bar_chart("Edges", []) == '<p class="none">Edges: none.</p>'
 
 
-def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "report" / "index.html"
-    write_report(story([]), file)
-    first = file.read_text()
-
-    def fail(_story: BuildStory) -> str:
-        raise RuntimeError("no page")
-
-    monkeypatch.setattr("pipeline.quality.report.page.render", fail)
-    with pytest.raises(RuntimeError, match="no page"):
-        write_report(story([]), file)
-    assert file.read_text() == first
+    write_page("first", file)
+    with pytest.raises(UnicodeEncodeError):
+        write_page("half \ud800", file)
+    assert file.read_text() == "first"
 
 
 def test_the_report_of_a_real_build_is_published_with_it(built_world: BuiltWorld) -> None:
@@ -204,6 +219,11 @@ def test_the_report_of_a_real_build_is_published_with_it(built_world: BuiltWorld
     tags.feed(page)
     assert tags.open == []
     assert tags.fetched == []
+    rows = (built_world.catalog / "current" / "rows.html").read_text()
+    wanted = set(re.findall(r'href="rows.html#([^"]+)"', page))
+    assert any(one.startswith("reject-") for one in wanted)
+    assert any(one.startswith("conflicts-") for one in wanted)
+    assert wanted <= set(re.findall(r' id="([^"]+)"', rows))
 
 
 def test_a_chart_as_an_image_is_a_document_of_its_own() -> None:
@@ -242,8 +262,23 @@ def test_rejects_are_folded_away_with_the_place_of_all_rows() -> None:
     page = render(story([], BEFORE))
     folded = page[page.index("<details>") : page.index("</details>")]
     assert "broken_record" in folded
-    assert "work/staging/*/reject" in folded
+    assert "source_reject" in folded
     assert "<details open" not in page
+
+
+def test_rows_of_each_kind_stand_below_the_heading_that_the_report_leads_to(tmp_path: Path) -> None:
+    write_rows_page(EXAMPLES, tmp_path / "rows.html")
+    page = (tmp_path / "rows.html").read_text()
+    told = story([], BEFORE)
+    for anchor in re.findall(r'href="rows.html#([^"]+)"', render(told)):
+        assert f' id="{anchor}"' in page, anchor
+    text = text_of(page)
+    assert "FROM source_reject WHERE platform = &#39;store_a&#39; AND severity = &#39;row&#39;" in text
+    assert "source_recording tracks line 7 &lt;script&gt;x&lt;/script&gt; {" in text
+    assert "GBABC2100001 9 8 A &amp; B - &lt;b&gt;Song&lt;/b&gt; store_a 1" in text
+    tags = Tags()
+    tags.feed(page)
+    assert (tags.open, tags.fetched) == ([], [])
 
 
 def test_history_draws_each_figure_over_the_kept_builds() -> None:
