@@ -15,7 +15,7 @@ from litestar.params import FromPath
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
-from catalog_api.dashboard import account_pages, stream_pages, track_pages, webhook_pages
+from catalog_api.dashboard import account_pages, stream_pages, track_pages, usage_pages, webhook_pages
 from catalog_api.dashboard.bounded_threads import BoundedThreads, BusyError, TooSlowError
 from catalog_api.dashboard.browser_session import (
     HOME,
@@ -65,7 +65,16 @@ async def answer_unknown_page(visit: CurrentVisit, rest: FromPath[str]) -> Respo
     raise NotFoundException("There is no such page.")
 
 
-PAGES = [*account_pages.PAGES, *track_pages.PAGES, *stream_pages.PAGES, *webhook_pages.PAGES, get_style, get_icon, answer_unknown_page]
+PAGES = [
+    *account_pages.PAGES,
+    *usage_pages.PAGES,
+    *track_pages.PAGES,
+    *stream_pages.PAGES,
+    *webhook_pages.PAGES,
+    get_style,
+    get_icon,
+    answer_unknown_page,
+]
 
 
 def build_context(service: Service, api: ASGIApp) -> DashboardContext:

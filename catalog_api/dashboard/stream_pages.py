@@ -18,7 +18,7 @@ from litestar.params import FromPath
 
 from account_store.clock import read_utc_time
 from account_store.errors import UnknownError
-from account_store.streams.registry import LONGEST_NAME, LONGEST_URL
+from account_store.streams.registry import ACTIVE, LONGEST_NAME, LONGEST_URL
 from catalog_api.airplay.report_formats import FORMATS, JSON_TYPE
 from catalog_api.airplay.stream_sheets import MOST_DAYS, Window
 from catalog_api.airplay.track_names import describe_aired_tracks
@@ -28,12 +28,15 @@ from catalog_api.dashboard.internal_requests import ApiResponse, check_path_segm
 from catalog_api.parameters import FROM, TIMEZONE, UNTIL, raise_problems, read_parameters
 from catalog_api.problems import ApiError
 from catalog_api.routes.airplay_report import find_window_problems, start_report
+from catalog_api.routes.streams import build_streams
 
 if TYPE_CHECKING:
     from account_store.streams.history import Airing, Gap
     from catalog_api.wire.stream_types import AiredTrack
 
 REFRESH_SECONDS = 20
+MOST_ON_AIR = 200
+"""Streams on the page of what is on now."""
 MOST_AIRINGS = 1500
 """Airings of a day that are shown."""
 _PAGE = 50
@@ -60,6 +63,18 @@ async def show_streams(visit: CurrentVisit) -> Response[Any]:
     caller, _ = await visit.find_caller()
     month = await visit.context.store.run(visit.service.accounts.usage.read_month_now, caller.account_id)
     return visit.render("streams.html", answer=answer, has_card=caller.has_card, month=month, refresh=_choose_refresh_seconds(visit))
+
+
+@get("/streams/on-air")
+async def show_on_air(visit: CurrentVisit) -> Response[Any]:
+    """Show what each active stream plays now, in one table: streams that play a known track first."""
+    read = visit.service.accounts.streams.read_page
+    found = await visit.context.store.run(read, visit.person.account_id, status=ACTIVE, limit=MOST_ON_AIR + 1)
+    shown = await build_streams(visit.service, found[:MOST_ON_AIR])
+    shown.sort(key=lambda one: (one.now_playing is None, one.name.casefold(), one.id))
+    return visit.render(
+        "on_air.html", streams=shown, is_cut=len(found) > MOST_ON_AIR, most=MOST_ON_AIR, refresh=_choose_refresh_seconds(visit)
+    )
 
 
 @get("/streams/new")
@@ -200,4 +215,4 @@ def _build_gap_bar(gap: Gap, day: date) -> Bar:
     return Bar(minutes, max((end - start).total_seconds() / 60, 0), f"{start:%H:%M} nobody listened")
 
 
-PAGES = [show_streams, show_stream_form, create_stream, show_report_form, send_report_file, show_stream, stop_stream]
+PAGES = [show_streams, show_on_air, show_stream_form, create_stream, show_report_form, send_report_file, show_stream, stop_stream]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 from account_store.streams import airings, gaps, runtime
@@ -38,6 +39,8 @@ QUIET = (
 )
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: `apt-get install chromium`")]
 
+AXE = {"rules": {"meta-refresh": {"enabled": False}}}
+"""Pages of streams reload every 20 seconds, until their visitor chooses otherwise by a link; axe does not see the link."""
 LOOK = """() => {
     const wrong = [];
     const root = document.documentElement;
@@ -96,6 +99,8 @@ class Visitor:
         self.page.wait_for_selector("h1")
         self.page.wait_for_load_state("load")
         assert self.page.evaluate(LOOK) == [], name
+        found = Axe().run(self.page, options=AXE).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == [], name
         if PICTURES:
             self.page.screenshot(path=Path(PICTURES) / f"{name}-{self.name}.png", full_page=True)
 
@@ -131,6 +136,7 @@ def test_key_holder_uses_every_page(chromium: Browser, server: Api, width: int, 
     sign_up(visitor, email)
     make_and_lose_keys(visitor, server)
     find_a_track(visitor)
+    review_use(visitor, server, email)
     server.accounts.change_plan(server.accounts.find_by_name(email).account_id, "starter")
     suggest_a_genre(visitor)
     monitor_a_stream(visitor, server, email)
@@ -183,6 +189,35 @@ def find_a_track(visitor: Visitor) -> None:
     assert visitor.reads("part of the paid plans")
 
 
+def review_use(visitor: Visitor, server: Api, email: str) -> None:
+    page, accounts = visitor.page, server.accounts
+    account_id = accounts.find_by_name(email).account_id
+    [key, *_] = accounts.keys.list_summaries(account_id)
+    now = datetime.now(UTC).timestamp()
+    answered = [(200, None), (404, "not_found"), (503, "unavailable"), (200, None)]
+    accounts.requests.add(
+        [
+            (account_id, now - 3600 * number, key.key_id, "GET", "/v1/tracks/{id}", status, code, 1, 900, f"r-{number}")
+            for number, (status, code) in enumerate(answered * 20)
+        ]
+    )
+    visitor.click("nav >> text=Usage", "usage")
+    assert page.locator("svg.chart rect.fault").count() == 20
+    page.click("summary:has-text('The same as a table')")
+    visitor.look("usage_table")
+    with page.expect_download() as download:
+        page.click("text=CSV of")
+    assert Path(download.value.path()).read_text().startswith("day,key_id,key_prefix,credits,requests\n")
+    visitor.click("table >> text=not_found", "requests_of_a_code")
+    assert page.locator("tbody tr").count() == 20
+    visitor.click("nav >> text=Requests", "requests")
+    visitor.click("text=Older ones", "requests_older")
+    page.select_option("#outcome", "fault")
+    visitor.fill(route="tracks")
+    visitor.click("main button.main", "requests_filtered")
+    assert page.locator("tbody tr").count() == 20
+
+
 def suggest_a_genre(visitor: Visitor) -> None:
     page, markup = visitor.page, "<script>document.title='owned'</script>"
     visitor.click("nav >> text=Genres", "genres")
@@ -223,6 +258,9 @@ def monitor_a_stream(visitor: Visitor, server: Api, email: str) -> None:
     assert page.locator("meta[http-equiv=refresh]").count() == 0
     visitor.click("nav >> text=Streams", "streams")
     assert visitor.reads("29 €")
+    visitor.click("text=On air now", "on_air")
+    assert visitor.reads("Midnight Running")
+    visitor.click("text=← your streams", "streams_again")
     visitor.click("text=Airplay report", "report")
     page.fill("[name=from]", "2026-01-01")
     page.fill("[name=until]", "2026-12-31")

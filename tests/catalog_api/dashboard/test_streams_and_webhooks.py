@@ -30,8 +30,8 @@ def radio(browser: Browser) -> Browser:
     return browser
 
 
-def new_stream(radio: Browser, name: str = "Radio Amber") -> str:
-    return radio.accounts.streams.create(radio.user.account_id, PUBLIC, name).stream_id
+def new_stream(radio: Browser, name: str = "Radio Amber", url: str = PUBLIC) -> str:
+    return radio.accounts.streams.create(radio.user.account_id, url, name).stream_id
 
 
 def air(radio: Browser, stream_id: str, recording_id: int, start: datetime, *, ended: bool = True) -> None:
@@ -50,6 +50,21 @@ def test_stream_form_sent_twice_creates_one_stream(radio: Browser) -> None:
     [made] = radio.accounts.streams.read_page(radio.user.account_id)
     assert answer.headers["location"] == f"/dashboard/streams/{made.stream_id}"
     assert radio.accounts.usage.read_month_now(radio.user.account_id).used == 0
+
+
+def test_on_air_lists_what_active_streams_play_known_tracks_first(radio: Browser) -> None:
+    now = datetime.now(UTC)
+    names = {name: new_stream(radio, name, f"{PUBLIC}?{name}") for name in ("Amber", "Birch", "Cedar", "Dune")}
+    radio.accounts.streams.stop(radio.user.account_id, names["Dune"])
+    air(radio, names["Birch"], 1, now - timedelta(seconds=60), ended=False)
+    with radio.accounts.engine.begin() as connection:
+        for name in ("Birch", "Cedar"):
+            runtime.update_runtime(connection, names[name], runtime.State("running"), now)
+    page = Page(radio.http.get("/dashboard/streams/on-air").text)
+    page.check()
+    places = [page.text.index(text) for text in ("Birch", "Midnight Running", "Amber", "nobody listens", "Cedar", "unrecognized")]
+    assert places == sorted(places)
+    assert "Dune" not in page.text
 
 
 def test_account_without_a_card_cannot_monitor_and_the_page_gives_the_reason(browser: Browser) -> None:
