@@ -1,27 +1,39 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.publisher import publish
+from pipeline.defs import catalog_assets, linkage_assets
+from pipeline.defs.snapshot_assets import PUBLISHED
+from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.readers import ndjson
 from pipeline.dumps.readers.ndjson import read_json_blocks
 from pipeline.engine.pool import Engine, map_ordered, start_workers, use_engine
 from pipeline.engine.spark import Cluster, ClusterError, open_cluster
+from pipeline.engine.usage import measure_usage
+from pipeline.linkage.id_registry import read_next_ids
+from pipeline.paths import BuildPaths
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
 from tests.pipeline.engine.sail import ROOT, start_sail
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 
 def square(number: int) -> int:
@@ -147,3 +159,52 @@ def test_a_missing_client_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(ClusterError, match=r"docs/guides/cluster\.md"), open_cluster("sc://127.0.0.1:2", 1):
         pass
+
+
+JSON_PLATFORM = "store_a"
+CLUSTER_STEPS = ("atoms", "edges", "clusters", "recording_ids", "recordings", "links", "genres", "tracks")
+"""Steps from `atoms` on that send work to a cluster, and `clusters`, which is between them."""
+
+
+def hash_files(folder: Path, pattern: str = "*") -> dict[str, str]:
+    files = [file for file in folder.rglob(pattern) if file.is_file()]
+    assert files, folder
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def publish_tables(paths: BuildPaths, snapshot_id: str) -> Path:
+    tables = {table.name: paths.table(table.name) for table in PUBLISHED}
+    with start_workers(is_small=True) as pool:
+        run = partial(map_ordered, pool=pool)
+        return publish(
+            tables, paths.root, snapshot_id=snapshot_id, next_ids=read_next_ids(paths), recognition=paths.recognition, run=run
+        ).folder
+
+
+def test_every_step_gives_the_tables_of_the_shared_world_on_a_cluster(built_world: BuiltWorld, engine: Engine, tmp_path: Path) -> None:
+    shutil.copytree(built_world.catalog, tmp_path / "catalog", ignore=shutil.ignore_patterns("snapshots", "current"))
+    here, there = BuildPaths(built_world.catalog), BuildPaths(tmp_path / "catalog")
+    staging = there.staging(JSON_PLATFORM)
+    shutil.rmtree(staging)
+    runs: dict[str, Callable[[], object]] = {"staging": partial(stage_newest, JSON_PLATFORM, there.landing(JSON_PLATFORM), staging)}
+    compared = [(here.staging(JSON_PLATFORM), staging)]
+    steps = {step.name: step for step in [*linkage_assets.list_steps(), *catalog_assets.list_steps()]}
+    for name in CLUSTER_STEPS:
+        runs[name] = partial(steps[name].run, there)
+        # The step `releases` has written recording_release.
+        tables = [table.name for table in steps[name].tables if table.name != "recording_release"]
+        compared += [(here.table(table), there.table(table)) for table in tables]
+    for _, folder in compared[1:]:
+        shutil.rmtree(folder)
+    worked = set()
+    with use_engine(engine):
+        for name, run in runs.items():
+            with measure_usage() as usage:
+                run()
+            worked |= {name} if usage.worker_cpu_seconds else set()
+        snapshot = publish_tables(there, here.current.resolve().name)
+    assert worked == set(runs) - {"clusters"}
+    assert not list(there.root.rglob("*.pending"))
+    for one, other in compared:
+        assert hash_files(other, "*.parquet") == hash_files(one, "*.parquet"), other
+    assert hash_files(snapshot / "serving") == hash_files(here.current.resolve() / "serving")
