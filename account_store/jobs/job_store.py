@@ -93,7 +93,8 @@ class Jobs:
             facts = {field.name: getattr(new, field.name) for field in fields(new)}
             owner = {"job_id": job_id, "account_id": account_id, "key_id": key_id}
             connection.execute(bulk_job.insert().values(**owner, **facts, status=QUEUED, created_at=self._clock()))
-        return self.get(account_id, job_id)
+            # Read before the commit: afterwards a worker may have taken it, and the caller is told that a new job is queued.
+            return _read_job(connection, account_id, job_id)
 
     def get(self, account_id: int, job_id: str) -> Job:
         """Return a job of the account; UnknownError."""

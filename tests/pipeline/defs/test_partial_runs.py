@@ -96,6 +96,7 @@ def test_unreadable_platform_stops_the_first_build_and_no_later_night(dagster_ca
     assert "nothing staged before" in dagster_catalog.run(build_staging_key("works"))
 
 
+@pytest.mark.slow  # runs a whole nightly build
 def test_tables_of_an_older_version_stay_in_use_while_no_dump_can_be_read(dagster_catalog: DagsterCatalog) -> None:
     staging = BuildPaths(dagster_catalog.catalog).staging("works")
     for later in ("source_legal_name", "source_title"):
