@@ -31,7 +31,7 @@ Folders = str
 """Paths separated by colons. They are read when the program starts, because tables and chains depend on them."""
 Cron = str
 Engine = str
-"""`local`, or the address of a cluster."""
+"""`local`, `processes`, or the address of a cluster."""
 WebAddress = str
 """An http or https address."""
 MailAddresses = str
@@ -44,12 +44,15 @@ _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30
 _MEMORY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([A-Za-z]*)", re.ASCII)
 _CRON_FIELD = r"[0-9A-Za-z*/,\-?#]+"
 _CRON = re.compile(rf"@(?:hourly|daily|weekly|monthly|yearly|annually|midnight)|{_CRON_FIELD}(?: +{_CRON_FIELD}){{4}}")
-_ENGINE = re.compile(r"local|(?:spark|sc|k8s)://\S+|yarn|local-cluster\[\d+,\d+,\d+\]")
+_ENGINE = re.compile(r"local|processes|(?:spark|sc|k8s)://\S+|yarn|local-cluster\[\d+,\d+,\d+\]")
 _MAIL_ADDRESS = r"[^\s@,;<>\"]+@[^\s@,;<>\"]+"
 _TEXTS = {
     "WebAddress": (re.compile(r"https?://[^\s/]+\S*"), "an http or https address"),
     "MailAddresses": (re.compile(rf"{_MAIL_ADDRESS}(?:, *{_MAIL_ADDRESS})*"), "mail addresses, separated by commas"),
-    "Engine": (_ENGINE, "`local`, or the address of a cluster: `spark://host:port`, `k8s://address`, `yarn`, `sc://host:port`"),
+    "Engine": (
+        _ENGINE,
+        "`local`, `processes`, or the address of a cluster: `spark://host:port`, `k8s://address`, `yarn`, `sc://host:port`",
+    ),
     "MailServer": (re.compile(r"smtps?://\S+"), "`smtp://host:port` or `smtps://user:password@host:port`"),
 }
 
@@ -77,10 +80,10 @@ class Settings:
     stage_at_once: Count = 1
     """Platforms that Dagster's runs land and stage side by side, each with its share of the memory."""
     engine: Engine = "local"
-    """Engine that runs the work of pools: `local`, a master of Spark (`spark://host:7077`), or a Spark Connect server (`sc://host:15002`),
-    which may be Sail's."""
+    """Engine that runs the work of pools: `local`; `processes` of this machine, which take small work, too; a master of Spark
+    (`spark://host:7077`); or a Spark Connect server (`sc://host:15002`), which may be Sail's."""
     engine_tasks: Count = 2
-    """Inputs that the cluster works on at once: the processor cores of its workers. Unused where the engine is `local`."""
+    """Inputs that the engine works on at once: the processor cores of its workers. Unused where it is `local`."""
     keep_snapshots: Count = 3
     """Published snapshots that stay on disk, the live one included."""
     keep_dumps: Count = 2

@@ -29,7 +29,7 @@ from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.interruption import require_no_signal
-from pipeline.engine.pool import Engine, use_engine
+from pipeline.engine.pool import PROCESSES, Engine, use_engine
 from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.engine.spark import find_web_interface, show_address
 from pipeline.linkage.id_registry import RegistryError, require_registry
@@ -157,14 +157,14 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @property
     def cluster(self) -> Engine | None:
-        """The cluster that runs the work of pools, if that is not this machine."""
+        """The engine that runs the work of pools in place of the default, `local`."""
         return None if self.engine == "local" else Engine(self.engine, self.engine_tasks)
 
     def describe_engine(self) -> dict[str, str | dg.UrlMetadataValue]:
         """Return metadata that name the cluster, with a link to its web interface if it has one; empty without a cluster."""
         if self.cluster is None:
             return {}
-        page = find_web_interface(self.engine)
+        page = None if self.engine == PROCESSES else find_web_interface(self.engine)
         return {"engine": show_address(self.engine), **({"engine_ui": dg.MetadataValue.url(page)} if page else {})}
 
     @property

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+PROCESSES = "processes"
+"""Name of the engine that is processes of this machine. As a cluster, it takes all work, however small."""
 IN_FLIGHT_PER_WORKER = 2
 """Inputs handed out per worker before the first result is awaited: bounds memory, keeps workers fed."""
 
@@ -52,7 +54,7 @@ class Pool(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """Cluster that runs the work of pools: its URL, and how many inputs it works on at once."""
+    """Cluster that runs the work of pools: its URL (or PROCESSES), and how many inputs it works on at once."""
 
     url: str
     tasks: int
@@ -86,13 +88,14 @@ def start_workers(workers: int | None = None, *, is_small: bool = False) -> Iter
 
     An engine that is in use takes the place of these processes, whatever the size of the work.
     """
-    if workers is None and _engines:
-        with open_cluster(*_engines[-1]) as cluster:
+    engine = _engines[-1] if workers is None and _engines else None
+    if engine and engine.url != PROCESSES:
+        with open_cluster(*engine) as cluster:
             yield Pool(cluster.tasks, cluster)
         return
-    workers = workers or (1 if is_small else count_workers())
+    workers = engine.tasks if engine else workers or (1 if is_small else count_workers())
     # Tests and small files stay in this process: a pool costs more than it saves, and a debugger sees the function.
-    if workers == 1:
+    if workers == 1 and engine is None:
         yield Pool(1, None)
         return
     with start_processes(workers) as processes:

@@ -49,8 +49,8 @@ def test_value_that_cannot_be_meant_is_refused_by_name(monkeypatch: pytest.Monke
         ("CATALOG_ALERT_WEBHOOK", "hooks.example.org/T0/secret", "an http or https address"),
         ("CATALOG_ALERT_MAIL", "ops at example.org secret", "mail addresses, separated by commas"),
         ("CATALOG_ALERT_MAIL", "a@x.example secret", "mail addresses"),
-        ("CATALOG_ENGINE", "ray://head:10001/;token=secret", "`local`, or the address of a cluster"),
-        ("CATALOG_ENGINE", "Local", "`local`, or the address of a cluster"),
+        ("CATALOG_ENGINE", "ray://head:10001/;token=secret", "`local`, `processes`, or the address of a cluster"),
+        ("CATALOG_ENGINE", "Local", "`local`, `processes`, or the address of a cluster"),
         ("CATALOG_MAIL_SERVER", "user:secret@mail.example", "`smtp://host:port`"),
     ],
 )

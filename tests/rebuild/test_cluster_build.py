@@ -1,4 +1,4 @@
-"""Builds on an engine that speaks Spark's protocol give the tables of a build on this machine."""
+"""Builds on an engine that speaks Spark's protocol, and by processes, give the tables of a build that keeps small work in one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
-@pytest.mark.slow  # a minute; test_spark.py runs small work on such a cluster
+@pytest.mark.slow  # a minute; test_spark.py runs the steps alone
 def test_a_cluster_builds_the_tables_of_the_shared_world(built_world: BuiltWorld, tmp_path: Path) -> None:
     with start_sail(tmp_path / "log") as url:
         run_build(Settings(root=tmp_path / "catalog", dumps=built_world.dumps, engine=url))
@@ -28,11 +28,12 @@ def test_a_cluster_builds_the_tables_of_the_shared_world(built_world: BuiltWorld
 
 
 @pytest.mark.slow
-def test_a_cluster_builds_the_same_tables(tmp_path: Path) -> None:
-    world, here, there = (tmp_path / name for name in ("world", "here", "there"))
+def test_a_cluster_and_processes_build_the_same_tables(tmp_path: Path) -> None:
+    world, here, there, beside = (tmp_path / name for name in ("world", "here", "there", "beside"))
     run_module("pipeline", "simulate", "--recordings", "20000", "--seed", "5", "--fingerprints", "0.1", "--out", world)
     run_module("pipeline", "build", "--dumps", world, "--catalog", here)
     with start_sail(tmp_path / "log") as url:
         run_module("pipeline", "build", "--dumps", world, "--catalog", there, CATALOG_ENGINE=url, CATALOG_ENGINE_TASKS="2")
     assert "creating session" in (tmp_path / "log").read_text(encoding="utf-8")
-    assert table_hashes(there) == table_hashes(here)
+    run_module("pipeline", "build", "--dumps", world, "--catalog", beside, CATALOG_ENGINE="processes", CATALOG_ENGINE_TASKS="2")
+    assert table_hashes(there) == table_hashes(beside) == table_hashes(here)

@@ -7,7 +7,7 @@ import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.local import call_alone
-from pipeline.engine.pool import count_workers, map_ordered, start_workers
+from pipeline.engine.pool import PROCESSES, Engine, count_workers, map_ordered, start_workers, use_engine
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
 
 
@@ -23,6 +23,11 @@ def test_results_come_in_the_order_of_the_inputs() -> None:
 def test_one_worker_is_this_process_and_more_are_others() -> None:
     assert set(map_ordered(process, range(3), workers=1)) == {os.getpid()}
     assert os.getpid() not in set(map_ordered(process, range(3), workers=2))
+
+
+def test_the_engine_of_processes_takes_small_work_too() -> None:
+    with use_engine(Engine(PROCESSES, 1)), start_workers(is_small=True) as pool:
+        assert os.getpid() not in set(map_ordered(process, range(3), pool=pool))
 
 
 def test_an_error_in_a_worker_keeps_its_type_and_text() -> None:
