@@ -102,22 +102,23 @@ def print_stages(runs: dict[str, Run]) -> None:
     stages = {engine: {s["stage"]: s for s in run.answer["stages"] if "seconds" in s} for engine, run in runs.items()}
     print(
         "| stage | "
-        + " | ".join(f"{engine} CPU s | wall s | main GB | worker GB" for engine in runs)
+        + " | ".join(f"{engine} CPU s | of workers | wall s | main GB | worker GB" for engine in runs)
         + " |\n|---|"
-        + "---|" * 4 * len(runs)
+        + "---|" * 5 * len(runs)
     )
     for stage in next(iter(stages.values())):
         cells = []
         for found in stages.values():
             cost = found[stage]
-            cells += [f"{cost['cpu_seconds']:.1f}", f"{cost['seconds']:.1f}"]
+            cells += [f"{cost['cpu_seconds']:.1f}", f"{cost['worker_cpu_seconds']:.1f}", f"{cost['seconds']:.1f}"]
             cells += [f"{cost[name] / 1e9:.2f}" for name in ("peak_memory_bytes", "worker_peak_memory_bytes")]
         print(f"| {stage} | " + " | ".join(cells) + " |")
     first = next(iter(runs.values()))
     for engine, run in runs.items():
-        ours = sum(stage["cpu_seconds"] for stage in stages[engine].values())
+        ours, theirs = (sum(stage[name] for stage in stages[engine].values()) for name in ("cpu_seconds", "worker_cpu_seconds"))
         print(
-            f"{engine}: {run.cpu:.0f} CPU-s of all processes ({run.cpu / first.cpu:.2f}), {ours:.0f} of stages; {run.wall:.0f} s; "
+            f"{engine}: {run.cpu:.0f} CPU-s of all processes ({run.cpu / first.cpu:.2f}), {ours:.0f} of stages, "
+            f"{theirs:.0f} of these in workers ({theirs / ours:.0%}); {run.wall:.0f} s; "
             f"{run.answer['memory'] / 1e9:.2f} GB at most; tables equal: {run.answer['tables'] == first.answer['tables']}"
         )
 

@@ -6,13 +6,17 @@ runs and yesterday's catalog stays live.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import dagster as dg
 
 from catalog_store.tables import Table
 from catalog_store.tables.checks import Finding, TableCheck, derive_checks, run_checks
 from pipeline.engine.duckdb_session import open_duckdb
+from pipeline.engine.pool import is_engine_used, map_ordered, start_workers
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ def build_invariant_check(rule: TableCheck, asset: dg.AssetKey) -> AssetCheck:
     return AssetCheck(rule.name, asset, rule.description, (rule,))
 
 
+_Job = tuple[Sequence[TableCheck], list[Sequence[TableCheck]]]
+"""Rules of a check as they are shown, and the same rules over each folder."""
+
+
 def run_asset_checks(checks: Sequence[AssetCheck], scratch: Path) -> Iterator[dg.AssetCheckResult]:
     """Run the checks on the tables on disk; `scratch` holds sorts that do not fit in memory."""
     yield from run_asset_checks_over([checks], checks, scratch)
@@ -52,17 +60,34 @@ def run_asset_checks_over(
 ) -> Iterator[dg.AssetCheckResult]:
     """Run each of `checks` once over several folders of the same tables: `folders` has the same checks for each folder.
 
-    Without a folder every check passes. Of a rule that several folders break, the first example is shown.
+    Without a folder every check passes. Of a rule that several folders break, the first example is shown. An engine that is in use takes
+    each check as a call of its own.
     """
-    # One connection for all folders: a platform that delivers daily may have hundreds of them.
-    found = [{rule.name: Finding(rule, 0) for rule in check.rules} for check in checks]
-    with open_duckdb(scratch) as connection:
-        for folder in folders:
-            for known, check in zip(found, folder, strict=True):
-                for finding in run_checks(connection, check.rules):
-                    known[finding.check.name] = known[finding.check.name].add(finding)
-    for check, findings in zip(checks, found, strict=True):
-        yield _build_result(check, list(findings.values()))
+    jobs: list[_Job] = [(check.rules, []) for check in checks]
+    for folder in folders:
+        for (_, places), check in zip(jobs, folder, strict=True):
+            places.append(check.rules)
+    # Here one connection serves all checks, and its threads share the work.
+    batches = [[job] for job in jobs] if is_engine_used() else [jobs]
+    with start_workers(is_small=True) as pool:
+        # An iterator, because checks are no progress of the step.
+        found = chain.from_iterable(map_ordered(partial(_find_faults, scratch), iter(batches), pool=pool))
+        for check, findings in zip(checks, found, strict=True):
+            yield _build_result(check, findings)
+
+
+def _find_faults(scratch: Path, jobs: Sequence[_Job]) -> list[list[Finding]]:
+    """Return the findings of each job, added up over its folders."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    found = []
+    # A folder of its own, because two processes would write spilled data under the same names.
+    with TemporaryDirectory(dir=scratch) as spill, open_duckdb(Path(spill)) as connection:
+        for rules, places in jobs:
+            known = {rule.name: Finding(rule, 0) for rule in rules}
+            for finding in chain.from_iterable(run_checks(connection, place) for place in places):
+                known[finding.check.name] = known[finding.check.name].add(finding)
+            found.append(list(known.values()))
+    return found
 
 
 def _build_result(check: AssetCheck, findings: list[Finding]) -> dg.AssetCheckResult:

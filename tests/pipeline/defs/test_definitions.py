@@ -16,6 +16,7 @@ from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks_
 from pipeline.defs.dump_assets import build_staging_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
+from pipeline.engine.pool import PROCESSES, Engine, use_engine
 from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
 
@@ -159,7 +160,8 @@ def test_table_that_breaks_its_spec_stops_the_build_and_lists_every_rule(tmp_pat
     assert 'WHERE "release_count" < 0' in check.metadata["queries"].value
 
 
-def test_check_of_several_folders_counts_all_and_shows_the_first_fault(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", [None, Engine(PROCESSES, 1)])
+def test_check_of_several_folders_counts_all_and_shows_the_first_fault(engine: Engine | None, tmp_path: Path) -> None:
     days = {"one": [(1, "a", 0)], "two": [(2, "a", -1), (3, "a", -2)], "three": [(4, "a", -3)]}
     for day, rows in days.items():
         write_table(TABLES["label"], tmp_path / day / "label", labels(*rows))
@@ -168,7 +170,8 @@ def test_check_of_several_folders_counts_all_and_shows_the_first_fault(tmp_path:
     def checks(day: str) -> list[AssetCheck]:
         return [build_spec_check(TABLES["label"], key, lambda name: tmp_path / day / name)]
 
-    [result] = run_asset_checks_over(map(checks, days), checks("unset"), tmp_path / "scratch")
+    with use_engine(engine):
+        [result] = run_asset_checks_over(map(checks, days), checks("unset"), tmp_path / "scratch")
     assert not result.passed
     assert result.metadata["rows_at_fault"].value == 3
     assert result.description == (
