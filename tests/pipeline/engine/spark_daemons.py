@@ -33,7 +33,7 @@ class Spark(NamedTuple):
 
 @contextmanager
 def start_spark(folder: Path, workers: int = 2) -> Iterator[Spark]:
-    """Start a master and workers of one core each, with logs and work in `folder`, and kill them at the end."""
+    """Start a master and workers with two cores each, with logs and work in `folder`, and kill them at the end."""
     port, pages, log = free_port(), [str(free_port()) for _ in range(workers + 1)], folder / "master.log"
     with ExitStack() as daemons:
         place = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", pages[0])
@@ -41,8 +41,10 @@ def start_spark(folder: Path, workers: int = 2) -> Iterator[Spark]:
         until(lambda: listens(port))
         spark = Spark(f"spark://127.0.0.1:{port}", [], log)
         for number in range(1, workers + 1):
-            command = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g", "--webui-port", pages[number])
-            work = {"SPARK_WORKER_DIR": str(folder / f"worker{number}")}
+            # Spark starts no second copy of a task on the host of the first one.
+            host = f"127.0.0.{number + 1}"
+            command = ("org.apache.spark.deploy.worker.Worker", "--host", host, "-c", "2", "-m", "1g", "--webui-port", pages[number])
+            work = {"SPARK_WORKER_DIR": str(folder / f"worker{number}"), "SPARK_LOCAL_IP": host}
             daemon = _start_daemon(folder / f"worker{number}.log", *command, spark.url, **work)
             spark.workers.append(daemons.enter_context(daemon))
         until(lambda: spark.has_logged("Registering worker", workers))
