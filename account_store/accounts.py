@@ -27,12 +27,14 @@ from account_store.ledger import Ledger
 from account_store.plans import Plan, PlanTable, Terms, load_current_plans
 from account_store.request_log import RequestLog
 from account_store.schema import account
+from account_store.second_factor import SecondFactor
 from account_store.stored_answers import StoredAnswers
 from account_store.streams.history import History
 from account_store.streams.registry import Streams
 from account_store.streams.report import Airplay
 from account_store.streams.segments import Segments
 from account_store.suggestions import Suggestions
+from account_store.team import Team
 from account_store.usage import Usage
 from account_store.users import Users
 from account_store.webhooks.deliveries import Deliveries
@@ -86,6 +88,8 @@ class Accounts:
             raise
         self.webhooks = Endpoints(self.engine, outbound, self.seal, clock)
         self.deliveries = Deliveries(self.engine, clock)
+        self.second_factor = SecondFactor(self.engine, clock, self.seal, self.users)
+        self.team = Team(self.engine, clock, self.users)
 
     @classmethod
     def open(cls, url: str, *, plans: PlanTable | None = None, clock: Clock = read_utc_time, outbound: Outbound | None = None) -> Self:

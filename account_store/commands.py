@@ -108,6 +108,12 @@ def _reset_password(accounts: Accounts, options: Options) -> Iterable[object]:
     return [{"user_id": user.user_id, "email": user.email, "password": password, "note": _ONCE}]
 
 
+def _remove_second_factor(accounts: Accounts, options: Options) -> Iterable[object]:
+    user = accounts.users.find_user(options.email)
+    accounts.second_factor.switch_off(user)
+    return [{"user_id": user.user_id, "email": user.email, "second_factor": False}]
+
+
 def _show_usage(accounts: Accounts, options: Options) -> Iterable[Statement]:
     return [accounts.usage.read_month_now(accounts.find_by_name(options.name).account_id, options.month)]
 
@@ -213,6 +219,9 @@ COMMANDS = {
     ),
     "invite-user": Command("Let a person sign in to the dashboard of an account.", _invite_user, _NAME | _EMAIL),
     "reset-password": Command("Reset the password of a dashboard user; their sessions end.", _reset_password, _EMAIL),
+    "remove-second-factor": Command(
+        "Let a dashboard user sign in without a code, who has lost app and recovery codes.", _remove_second_factor, _EMAIL
+    ),
     "create-key": Command(
         "Create an API key and show it, once.",
         _create_key,

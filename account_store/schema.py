@@ -201,6 +201,33 @@ dashboard_user = Table(
     Column("email", String(254), nullable=False, unique=True),
     Column("password_hash", String(200), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("role", String(20), nullable=False, server_default="owner"),
+    # Sealed. It counts from `totp_since`; null until a first code has confirmed it.
+    Column("totp_secret", Text),
+    Column("totp_since", UtcDateTime),
+    # The time step of the last accepted code: no code is accepted twice.
+    Column("totp_step", BigInteger, nullable=False, server_default="0"),
+)
+
+recovery_code = Table(
+    "recovery_code",
+    metadata,
+    Column("user_id", Integer, ForeignKey("dashboard_user.user_id"), primary_key=True),
+    Column("code_hash", String(64), primary_key=True),
+)
+
+one_time_token = Table(
+    "one_time_token",
+    metadata,
+    Column("token_id", Integer, primary_key=True),
+    Column("token_hash", String(64), nullable=False, unique=True),
+    Column("purpose", String(20), nullable=False),
+    Column("user_id", Integer, ForeignKey("dashboard_user.user_id"), index=True),
+    # The account, e-mail and role of an invitation.
+    Column("account_id", Integer, ForeignKey("account.account_id"), index=True),
+    Column("email", String(254)),
+    Column("role", String(20)),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
 )
 
 dashboard_session = Table(

@@ -2,17 +2,16 @@
 
 Failed attempts are limited for each e-mail and each network address; the database counts them for all processes. An unknown e-mail takes as
 long as a wrong password and gives the same error. Session tokens are random and stored as hashes. Out of scope: cookies, forms,
-CSRF (the dashboard), sending e-mails.
+CSRF, sending e-mails (the dashboard), codes of second factors (second_factor.py), members of an account (team.py).
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -22,10 +21,11 @@ from sqlalchemy.exc import IntegrityError
 from account_store.audit import acting_as, record
 from account_store.database import get_new_id
 from account_store.errors import AccountError, InvalidValueError, TakenError, TooManyAttemptsError, UnknownError
+from account_store.one_time_tokens import RESET, SECOND_FACTOR, find_token, hash_token, issue_token, remove_tokens
 from account_store.schema import account, dashboard_session, dashboard_user, sign_in_failure
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Row
 
     from account_store.clock import Clock
 
@@ -36,7 +36,14 @@ ATTEMPTS_OF_ADDRESS = 50
 SIGN_UPS_OF_ADDRESS = 20
 """Sign-ups of an address in ATTEMPT_WINDOW, failed ones included: each costs 50 ms of CPU, and a new account has new credits."""
 ATTEMPT_WINDOW = timedelta(minutes=15)
+RESETS_OF_EMAIL, RESETS_OF_ADDRESS = 3, 20
+"""Password resets that may be asked for in ATTEMPT_WINDOW, for an e-mail (known or not) and by an address."""
 SESSION_LASTS = timedelta(days=14)
+RESET_LASTS = timedelta(hours=1)
+CODE_LASTS = timedelta(minutes=5)
+"""The time between the password and the code of the second factor."""
+OWNER, MEMBER, VIEWER = ROLES = ("owner", "member", "viewer")
+"""An owner may do everything, a member everything but change the team, a viewer may look."""
 PASSWORD_CHARACTERS = (10, 256)
 GENERATED_PASSWORD_BYTES = 15
 """Random bytes of a generated password: 20 characters."""
@@ -59,6 +66,17 @@ class WrongPasswordError(AccountError):
     code = "wrong_password"
 
 
+class SecondFactorNeededError(AccountError):
+    """The password is right, and the user has a second factor: `token` and a code open the session (second_factor.py)."""
+
+    code = "second_factor_needed"
+
+    def __init__(self, token: str) -> None:
+        """Keep the token, which lasts CODE_LASTS."""
+        super().__init__("a code of the second factor is needed")
+        self.token = token
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     """A user and their account."""
@@ -66,6 +84,7 @@ class User:
     user_id: int
     account_id: int
     email: str
+    role: str = OWNER
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,7 @@ class Users:
         # Both fields are checked before either is refused: the form shows all faults at once.
         problems: dict[str, InvalidValueError] = {}
         try:
-            email = _normalise_email(email)
+            email = normalise_email(email)
         except InvalidValueError as error:
             problems["email"] = error
         try:
@@ -105,46 +124,69 @@ class Users:
         if address:
             self._count_sign_up(f"sign-up:{address[:100]}")
         hashed = self._hasher.hash(password)
-        with acting_as(f"user {email}"):
-            return self._add(None, email, hashed)
+        with acting_as(f"user {email}"), self._engine.begin() as connection:
+            return self.add(connection, None, email, hashed)
 
     def invite(self, account_id: int, email: str) -> tuple[User, str]:
         """Create another user of an account; return user and password, shown only here. UnknownError, InvalidValueError, TakenError."""
-        email, password = _normalise_email(email), secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
-        return self._add(account_id, email, self._hasher.hash(password)), password
+        email, password = normalise_email(email), secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
+        hashed = self._hasher.hash(password)
+        with self._engine.begin() as connection:
+            return self.add(connection, account_id, email, hashed), password
 
     def reset_password(self, email: str) -> tuple[User, str]:
         """Generate another password, shown only here; end the user's sessions and waiting time. UnknownError."""
-        email = email.strip().lower()
+        user = self.find_user(email)
         with self._engine.begin() as connection:
+            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{user.email}"))
+        password = secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
+        self.change_password(user.user_id, password)
+        return user, password
+
+    def find_user(self, email: str) -> User:
+        """Return the user of an e-mail; UnknownError."""
+        email = email.strip().lower()
+        with self._engine.connect() as connection:
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
-            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{email}"))
         if row is None:
             raise UnknownError(f"there is no dashboard user {email!r}")
-        password = secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
-        self.change_password(row.user_id, password)
-        return User(row.user_id, row.account_id, row.email), password
+        return build_user(row)
 
-    def _add(self, account_id: int | None, email: str, password_hash: str) -> User:
-        """Insert a user, with a new account when `account_id` is None."""
+    def hash_password(self, password: str) -> str:
+        """Return the hash of a new password; InvalidValueError."""
+        _require_password(password)
+        return self._hasher.hash(password)
+
+    def add(self, connection: Connection, account_id: int | None, email: str, password_hash: str, role: str = OWNER) -> User:
+        """Insert a user in the transaction, with a new account when `account_id` is None. UnknownError, TakenError."""
         now = self._clock()
         try:
-            with self._engine.begin() as connection:
-                if account_id is None:
-                    # In one transaction, so that no account is left without its user. An account's name has 200 characters,
-                    # an e-mail up to 254.
-                    account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
-                row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now}
-                inserted = connection.execute(dashboard_user.insert().values(row))
-                record(connection, account_id, "member.added", f"user {email}", at=now)
+            if account_id is None:
+                # In one transaction, so that no account is left without its user. An account's name has 200 characters,
+                # an e-mail up to 254.
+                account_id = get_new_id(connection.execute(account.insert().values(name=email[:200], created_at=now)))
+            row = {"account_id": account_id, "email": email, "password_hash": password_hash, "created_at": now, "role": role}
+            inserted = connection.execute(dashboard_user.insert().values(row))
         except IntegrityError as error:
             if "FOREIGN KEY" in str(error.orig).upper():
                 raise UnknownError(f"there is no account {account_id}") from None
             raise TakenError("this e-mail has an account already") from None
-        return User(get_new_id(inserted), account_id, email)
+        record(connection, account_id, "member.added", f"user {email}", at=now, detail=role)
+        return User(get_new_id(inserted), account_id, email, role)
 
     def sign_in(self, email: str, password: str, address: str = "") -> Session:
-        """Open a session of SESSION_LASTS. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
+        """Open a session of SESSION_LASTS. SecondFactorNeededError; otherwise as `check_password`."""
+        user_id = self.check_password(email, password, address).user_id
+        now = self._clock()
+        with self._engine.begin() as connection:
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == user_id)).one()
+            if row.totp_since is None:
+                return self.open_session(connection, row)
+            token = issue_token(connection, SECOND_FACTOR, now, CODE_LASTS, user_id=user_id)
+        raise SecondFactorNeededError(token)
+
+    def check_password(self, email: str, password: str, address: str = "") -> User:
+        """Return the user with this password. WrongPasswordError; TooManyAttemptsError after ATTEMPTS failures, whatever the password."""
         email = email.strip().lower()[:LONGEST_EMAIL]
         now = self._clock()
         # The first limit stops guesses at one password, the second one guesses of one password at many e-mails.
@@ -152,7 +194,7 @@ class Users:
         with self._engine.connect() as connection:
             # Before the password is verified: an attacker must not learn during the waiting time that a guess is right.
             for subject, most in limits.items():
-                _limit_attempts(connection, subject, most, now)
+                limit_attempts(connection, subject, most, now)
             row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email)).one_or_none()
         # An unknown e-mail is verified against a dummy hash, so that its answer takes as long.
         stored = row.password_hash if row is not None else self._get_dummy_hash()
@@ -171,18 +213,23 @@ class Users:
             if self._hasher.check_needs_rehash(stored):
                 renewed = {"password_hash": self._hasher.hash(password)}
                 connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == row.user_id).values(renewed))
-            # The database gets a hash of the token only: a reader of a backup cannot take over a session.
-            session = Session(secrets.token_urlsafe(32), User(row.user_id, row.account_id, row.email), now + SESSION_LASTS)
-            values = {"token_hash": _digest(session.token), "user_id": row.user_id, "created_at": now, "expires_at": session.expires_at}
-            connection.execute(dashboard_session.insert().values(values))
+        return build_user(row)
+
+    def open_session(self, connection: Connection, row: Row[Any]) -> Session:
+        """Open a session for a row of `dashboard_user`, in the transaction."""
+        now = self._clock()
+        # The database gets a hash of the token only: a reader of a backup cannot take over a session.
+        session = Session(secrets.token_urlsafe(32), build_user(row), now + SESSION_LASTS)
+        values = {"token_hash": hash_token(session.token), "user_id": row.user_id, "created_at": now, "expires_at": session.expires_at}
+        connection.execute(dashboard_session.insert().values(values))
         return session
 
     def find_session_user(self, token: str) -> User | None:
         """Return the user of a session; None when it is unknown, expired or signed out."""
         query = (
-            select(dashboard_user.c.user_id, dashboard_user.c.account_id, dashboard_user.c.email)
+            select(dashboard_user.c.user_id, dashboard_user.c.account_id, dashboard_user.c.email, dashboard_user.c.role)
             .join(dashboard_session, dashboard_session.c.user_id == dashboard_user.c.user_id)
-            .where(dashboard_session.c.token_hash == _digest(token), dashboard_session.c.expires_at > self._clock())
+            .where(dashboard_session.c.token_hash == hash_token(token), dashboard_session.c.expires_at > self._clock())
         )
         with self._engine.connect() as connection:
             row = connection.execute(query).one_or_none()
@@ -191,24 +238,78 @@ class Users:
     def sign_out(self, token: str) -> None:
         """End a session; ignore an unknown one."""
         with self._engine.begin() as connection:
-            connection.execute(delete(dashboard_session).where(dashboard_session.c.token_hash == _digest(token)))
+            connection.execute(delete(dashboard_session).where(dashboard_session.c.token_hash == hash_token(token)))
+
+    def end_other_sessions(self, user_id: int, token: str) -> None:
+        """End all sessions of the user but that of `token`."""
+        others = (dashboard_session.c.user_id == user_id) & (dashboard_session.c.token_hash != hash_token(token))
+        with self._engine.begin() as connection:
+            connection.execute(delete(dashboard_session).where(others))
 
     def change_password(self, user_id: int, password: str) -> None:
-        """Set another password and end all sessions of the user."""
-        _require_password(password)
-        hashed = self._hasher.hash(password)
+        """Set another password; end all sessions of the user and the links that were sent."""
+        hashed = self.hash_password(password)
         with self._engine.begin() as connection:
-            changed = dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed)
-            connection.execute(changed)
-            row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == user_id)).one_or_none()
-            if row is not None:
-                record(connection, row.account_id, "member.password_changed", f"user {row.email}", at=self._clock())
-            connection.execute(delete(dashboard_session).where(dashboard_session.c.user_id == user_id))
+            self._change_password(connection, user_id, hashed)
+
+    def replace_session(self, user_id: int) -> Session:
+        """Open a session for a user who has just proved to be that user in another session."""
+        with self._engine.begin() as connection:
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == user_id)).one()
+            return self.open_session(connection, row)
+
+    def count_reset(self, email: str, address: str) -> None:
+        """Count a wish for a reset. TooManyAttemptsError, alike for known and unknown e-mails."""
+        now = self._clock()
+        limits = {f"reset:{email.strip().lower()[:LONGEST_EMAIL]}": RESETS_OF_EMAIL}
+        if address:
+            limits[f"reset-address:{address[:100]}"] = RESETS_OF_ADDRESS
+        with self._engine.begin() as connection:
+            for subject, most in limits.items():
+                limit_attempts(connection, subject, most, now)
+            connection.execute(sign_in_failure.insert(), [{"subject": subject, "failed_at": now} for subject in limits])
+
+    def begin_reset(self, email: str) -> tuple[User, str] | None:
+        """Return the user and a token that sets another password once, within RESET_LASTS; None for an unknown e-mail.
+
+        An earlier token of the user ends.
+        """
+        with self._engine.begin() as connection:
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.email == email.strip().lower())).one_or_none()
+            if row is None:
+                return None
+            remove_tokens(connection, row.user_id, RESET)
+            return build_user(row), issue_token(connection, RESET, self._clock(), RESET_LASTS, user_id=row.user_id)
+
+    def can_reset(self, token: str) -> bool:
+        """Return whether the token of a reset is valid."""
+        with self._engine.connect() as connection:
+            return find_token(connection, RESET, token, self._clock()) is not None
+
+    def finish_reset(self, token: str, password: str) -> None:
+        """Set the password; end all sessions and tokens of the user. UnknownError: the token is used, expired or never was."""
+        hashed = self.hash_password(password)
+        with self._engine.begin() as connection:
+            found = find_token(connection, RESET, token, self._clock(), is_used=True)
+            if found is None:
+                raise UnknownError("the link is used or expired")
+            row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == found.user_id)).one()
+            with acting_as(f"user {row.email}"):
+                self._change_password(connection, row.user_id, hashed)
+            connection.execute(delete(sign_in_failure).where(sign_in_failure.c.subject == f"email:{row.email}"))
+
+    def _change_password(self, connection: Connection, user_id: int, hashed: str) -> None:
+        connection.execute(dashboard_user.update().where(dashboard_user.c.user_id == user_id).values(password_hash=hashed))
+        row = connection.execute(select(dashboard_user).where(dashboard_user.c.user_id == user_id)).one_or_none()
+        if row is not None:
+            record(connection, row.account_id, "member.password_changed", f"user {row.email}", at=self._clock())
+        remove_tokens(connection, user_id)
+        connection.execute(delete(dashboard_session).where(dashboard_session.c.user_id == user_id))
 
     def _count_sign_up(self, subject: str) -> None:
         now = self._clock()
         with self._engine.begin() as connection:
-            _limit_attempts(connection, subject, SIGN_UPS_OF_ADDRESS, now)
+            limit_attempts(connection, subject, SIGN_UPS_OF_ADDRESS, now)
             connection.execute(sign_in_failure.insert().values(subject=subject, failed_at=now))
 
     def _verify(self, stored: str, password: str) -> bool:
@@ -226,7 +327,8 @@ class Users:
         return self._dummy_hash
 
 
-def _limit_attempts(connection: Connection, subject: str, most: int, now: datetime) -> None:
+def limit_attempts(connection: Connection, subject: str, most: int, now: datetime) -> None:
+    """TooManyAttemptsError if the subject failed `most` times in ATTEMPT_WINDOW."""
     recent = (sign_in_failure.c.subject == subject) & (sign_in_failure.c.failed_at > now - ATTEMPT_WINDOW)
     failures, oldest = connection.execute(select(func.count(), func.min(sign_in_failure.c.failed_at)).where(recent)).one()
     if failures >= most:
@@ -234,7 +336,8 @@ def _limit_attempts(connection: Connection, subject: str, most: int, now: dateti
         raise TooManyAttemptsError(f"too many failed attempts; try again in {seconds} seconds", seconds)
 
 
-def _normalise_email(email: str) -> str:
+def normalise_email(email: str) -> str:
+    """Return the e-mail as it is stored; InvalidValueError."""
     email = email.strip().lower()
     if len(email) > LONGEST_EMAIL or not _EMAIL.match(email):
         raise InvalidValueError(f"{email!r} is not an e-mail address; write it as name@example.org")
@@ -247,5 +350,6 @@ def _require_password(password: str) -> None:
         raise InvalidValueError(f"a password must have {shortest} to {longest} characters, got {len(password)}")
 
 
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+def build_user(row: Row[Any]) -> User:
+    """Return the user of a row of `dashboard_user`."""
+    return User(row.user_id, row.account_id, row.email, row.role)

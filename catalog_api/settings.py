@@ -7,6 +7,7 @@ file. Add a setting here with its description and run `make docs`. Out of scope:
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "CATALOG_API_"
 FILE_VARIABLE = "CATALOG_API_SETTINGS"
 """Names the settings file; not a setting itself."""
+_MAIL_SERVER = re.compile(r"smtps?://[^\s/]+")
 Level = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -113,6 +115,12 @@ class ApiSettings:
     dashboard_origin: Annotated[
         str, "The origin of the dashboard, `https://host`; forms from elsewhere are refused. Empty: the host of the request."
     ] = ""
+    mail_server: Annotated[
+        str,
+        "Server that takes the dashboard's mails (password resets, invitations): `smtp://host:port` (STARTTLS where it is offered) or"
+        " `smtps://user:password@host:port`. They need `dashboard_origin`. Empty: no mails are sent.",
+    ] = ""
+    mail_sender: Annotated[str, "Sender of these mails."] = "music-catalog@localhost"
     client_address_header: Annotated[
         str, "Header in which the load balancer writes the client's address as its last value. Empty: the address of the connection."
     ] = ""
@@ -239,6 +247,9 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
         converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
+    if name == "mail_server" and converted and not _MAIL_SERVER.fullmatch(str(converted)):
+        # The value is not shown: it may hold a password.
+        raise SettingsError(f"{place}: mail_server is not of the form smtp://host:port or smtps://user:password@host:port")
     if name == "proxies":
         try:
             parse_networks(str(converted))

@@ -6,7 +6,8 @@
     outbound.check(resolved.target.follow(location))               # a redirect names another address: check it like the first
 
 `targets` parses URLs, `addresses` classifies IP addresses, `allow_list` reads the operator's list, `guard` resolves and connects,
-`transport` does the same for httpx. Every failure is an `OutboundError`. Out of scope: what is sent or received.
+`transport` does the same for httpx, `mails` sends mails through the operator's own server. Every failure of the guard is an
+`OutboundError`. Out of scope: what is sent or received.
 """
 
 from outbound_http.allow_list import ALLOW_VARIABLE as ALLOW_VARIABLE

@@ -5,14 +5,13 @@ Out of scope: which event deserves an alert (defs/alert_sensors.py).
 
 from __future__ import annotations
 
-import smtplib
-import ssl
 from dataclasses import asdict, dataclass
-from email.message import EmailMessage
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
+
+from outbound_http.mails import MAIL_ERRORS, send_mail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +68,7 @@ class Receivers:
         for name, way in ways:
             try:
                 way(alert)
-            except (httpx.HTTPError, httpx.InvalidURL, smtplib.SMTPException, OSError, ValueError) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, *MAIL_ERRORS) as error:
                 failures.append(f"{name}: {str(error) or type(error).__name__}")
         if failures:
             raise AlertError("; ".join(failures))
@@ -81,24 +80,7 @@ class Receivers:
             raise ValueError(f"answers {answer.status_code}")
 
     def _mail(self, alert: Alert) -> None:
-        server = urlsplit(str(self.mail_server))
-        message = EmailMessage()
-        message["Subject"], message["From"], message["To"] = alert.subject, self.mail_sender, ", ".join(self.mail)
-        message.set_content(alert.text)
-        host = server.hostname or "localhost"
-        encryption = ssl.create_default_context()
-        if server.scheme == "smtps":
-            client: smtplib.SMTP = smtplib.SMTP_SSL(host, server.port or 465, timeout=TIMEOUT_SECONDS, context=encryption)
-        else:
-            client = smtplib.SMTP(host, server.port or 25, timeout=TIMEOUT_SECONDS)
-        with client:
-            if server.scheme == "smtp":
-                client.ehlo()
-                if client.has_extn("starttls"):
-                    client.starttls(context=encryption)
-            if server.username:
-                client.login(unquote(server.username), unquote(server.password or ""))
-            client.send_message(message)
+        send_mail(str(self.mail_server), self.mail_sender, self.mail, alert.subject, alert.text, seconds=TIMEOUT_SECONDS)
 
 
 def _name_host(address: str) -> str:

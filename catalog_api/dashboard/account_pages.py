@@ -16,9 +16,11 @@ from account_store.api_keys import NewKey
 from account_store.clock import read_utc_time
 from account_store.errors import InvalidValueError, StateError, TakenError, TooManyAttemptsError, UnknownError
 from account_store.key_rights import SCOPES, KeyRights, build_rights
-from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, WrongPasswordError
+from account_store.users import PASSWORD_CHARACTERS, InvalidSignUpError, SecondFactorNeededError, WrongPasswordError
+from catalog_api.dashboard.access_pages import render_code_page
 from catalog_api.dashboard.browser_session import HOME, CurrentVisit, Visit
-from catalog_api.dashboard.internal_requests import find_live_keys
+from catalog_api.dashboard.internal_requests import check_number, find_live_keys
+from catalog_api.dashboard.page_rendering import format_sentence
 
 _CLOSED = "Sign-up is switched off here: ask the operator for an account."
 
@@ -38,6 +40,8 @@ async def sign_in(visit: CurrentVisit) -> Response[Any]:
     email, password, next_path = (visit.form.get(name, "") for name in ("email", "password", "next"))
     try:
         session = await visit.context.passwords.run(users.sign_in, email, password, visit.address)
+    except SecondFactorNeededError as needed:
+        return render_code_page(visit, waiting=needed.token, next_path=next_path)
     except WrongPasswordError:
         # The same answer for an unknown e-mail: a stranger must not learn who has an account.
         return _render_sign_in_page(visit, 401, email=email, next_path=next_path, problem="E-mail and password do not match.")
@@ -141,17 +145,16 @@ async def change_password(visit: CurrentVisit) -> Response[Any]:
     present, following = visit.form.get("present", ""), visit.form.get("following", "")
     try:
         # As a sign-in, so that wrong guesses count against the same limits.
-        await visit.context.passwords.run(users.sign_in, person.email, present, visit.address)
+        await visit.context.passwords.run(users.check_password, person.email, present, visit.address)
         await visit.context.passwords.run(visit.act, users.change_password, person.user_id, following)
     except WrongPasswordError:
         return _render_password_page(visit, 401, {"present": "This is not your present password."})
     except TooManyAttemptsError:
         return _render_password_page(visit, 429, {"present": "Too many attempts failed. Try again in a quarter of an hour."})
     except InvalidValueError as error:
-        return _render_password_page(visit, 400, {"following": f"{str(error)[0].upper()}{str(error)[1:]}."})
+        return _render_password_page(visit, 400, {"following": format_sentence(error)})
     # The change has ended all sessions, this one too.
-    session = await visit.context.passwords.run(users.sign_in, person.email, following, visit.address)
-    return visit.sign_in(session, HOME)
+    return visit.sign_in(await visit.context.store.run(users.replace_session, person.user_id), HOME)
 
 
 def _render_password_page(visit: Visit, status: int = 200, problems: dict[str, str] | None = None) -> Response[str]:
@@ -168,7 +171,6 @@ LIFETIMES = {"": "never", "7": "in a week", "30": "in 30 days", "90": "in 90 day
 """Days after which a new key expires, as the form offers them."""
 
 _ENOUGH = f"An account has at most {MOST_KEYS} live keys: revoke one first."
-_LARGEST_ID = 2**31 - 1
 _LONGEST_NUMBER = 18
 """Digits that fit a database's whole number."""
 
@@ -189,7 +191,7 @@ async def create_key(visit: CurrentVisit) -> Response[Any]:
     try:
         rights = _read_rights(visit)
     except InvalidValueError as error:
-        return await _render_keys_page(visit, 400, problem=f"{str(error)[0].upper()}{str(error)[1:]}.")
+        return await _render_keys_page(visit, 400, problem=format_sentence(error))
     # Not in the store's transaction: two requests at once may pass together and exceed the bound by one.
     if len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _render_keys_page(visit, 409, problem=_ENOUGH)
@@ -207,7 +209,7 @@ async def rotate_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     if overlap and len(await visit.context.store.run(find_live_keys, accounts, account_id)) >= MOST_KEYS:
         return await _render_keys_page(visit, 409, problem=_ENOUGH)
     try:
-        made = await visit.context.store.run(visit.act, accounts.keys.rotate, _check_key_id(key_id), overlap, account_id)
+        made = await visit.context.store.run(visit.act, accounts.keys.rotate, check_number(key_id), overlap, account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -220,7 +222,7 @@ async def revoke_key(visit: CurrentVisit, key_id: FromPath[int]) -> Response[Any
     """Revoke a key."""
     revoke, account_id = visit.service.accounts.keys.revoke, visit.person.account_id
     try:
-        await visit.context.store.run(visit.act, revoke, _check_key_id(key_id), account_id)
+        await visit.context.store.run(visit.act, revoke, check_number(key_id), account_id)
     except UnknownError:
         raise NotFoundException("There is no such key.") from None
     except StateError:
@@ -236,13 +238,6 @@ def _read_rights(visit: Visit) -> KeyRights:
     is_test = form.get("mode") == "test"
     # The boxes of a test key say nothing: it has one scope.
     return build_rights(() if is_test else scopes, form.get("networks", "").replace(",", " ").split(), expires_at, is_test=is_test)
-
-
-def _check_key_id(key_id: int) -> int:
-    # PostgreSQL raises an error for a number beyond the column's type, where SQLite finds nothing.
-    if not 0 < key_id <= _LARGEST_ID:
-        raise UnknownError
-    return key_id
 
 
 async def _render_keys_page(visit: Visit, status: int = 200, *, made: NewKey | None = None, problem: str = "") -> Response[str]:

@@ -23,7 +23,7 @@ from litestar.exceptions import ClientException, PermissionDeniedException
 from litestar.types import ASGIApp
 
 from account_store.audit import acting_as
-from account_store.users import SESSION_LASTS, Session, User
+from account_store.users import OWNER, SESSION_LASTS, VIEWER, Session, User
 from catalog_api.client_address import find_client_address
 from catalog_api.dashboard.bounded_threads import BoundedThreads
 from catalog_api.dashboard.internal_requests import ApiResponse, find_caller, send_request
@@ -43,6 +43,8 @@ VISIT = "visit"
 LONGEST_TOKEN = 100
 MOST_FIELDS = 30
 _CHANGES_NOTHING = {"GET", "HEAD"}
+_VIEWER_FORMS = re.compile(rf"{HOME}/(sign-out|sign-in(/code)?|sign-up|password|forgot|reset|invitation|second-factor(/\w+)?)")
+"""Forms that a viewer may send: those of their own sign-in."""
 _OWN_PATH = re.compile(r"/dashboard(/[\w/-]*)?(\?[\w%&=.+-]*)?", re.ASCII)
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -59,7 +61,7 @@ class KeyNeededError(Exception):
 class DashboardContext:
     """The dependencies of all pages.
 
-    `api` answers /v1 behind authentication. `store`, `passwords` and `tables` are thread pools, one for each kind of work.
+    `api` answers /v1 behind authentication. `store`, `passwords`, `tables` and `mails` are thread pools, one for each kind of work.
     """
 
     service: Service
@@ -67,10 +69,11 @@ class DashboardContext:
     store: BoundedThreads
     passwords: BoundedThreads
     tables: BoundedThreads
+    mails: BoundedThreads
 
     def close(self) -> None:
         """Drop waiting work."""
-        for threads in (self.store, self.passwords, self.tables):
+        for threads in (self.store, self.passwords, self.tables, self.mails):
             threads.close()
 
 
@@ -96,6 +99,18 @@ class Visit:
         if self.user is None:
             raise SignInNeededError
         return self.user
+
+    @property
+    def owner(self) -> User:
+        """Return the signed-in user, who is an owner; SignInNeededError, PermissionDeniedException."""
+        if self.person.role != OWNER:
+            raise PermissionDeniedException("Only an owner of the account may see and change its team.")
+        return self.person
+
+    @property
+    def token(self) -> str:
+        """Return the token of the browser's session."""
+        return self._cookie_token
 
     @property
     def address(self) -> str:
@@ -188,6 +203,9 @@ async def open_visit(request: Request[Any, Any, State]) -> Visit:
             )
     user = await context.store.run(context.service.accounts.users.find_session_user, token) if token else None
     made = request.scope["state"][VISIT] = Visit(request, context, token, user, form)
+    is_form = request.method not in _CHANGES_NOTHING
+    if is_form and user is not None and user.role == VIEWER and not _VIEWER_FORMS.fullmatch(request.url.path):
+        raise PermissionDeniedException("Your role in this account is viewer: you may look at everything and change nothing.")
     return made
 
 

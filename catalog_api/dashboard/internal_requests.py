@@ -17,11 +17,14 @@ from litestar.exceptions import NotFoundException
 
 from account_store.api_keys import Caller, KeySummary
 from account_store.clock import read_utc_time
+from account_store.errors import UnknownError
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message
 
     from account_store.accounts import Accounts
+
+_LARGEST_ID = 2**31 - 1
 
 
 class RequestRefusedError(Exception):
@@ -83,6 +86,14 @@ def check_path_segment(text: str) -> str:
     if not text.isascii() or not text.replace("-", "").isalnum():
         raise NotFoundException("The account has nothing under this id.")
     return text
+
+
+def check_number(number: int) -> int:
+    """Return the number of a key or person from a page's path; UnknownError when no row can have it."""
+    # PostgreSQL raises an error for a number beyond the column's type, where SQLite finds nothing.
+    if not 0 < number <= _LARGEST_ID:
+        raise UnknownError
+    return number
 
 
 async def send_request(

@@ -77,6 +77,11 @@ def format_api_time(text: str) -> Markup:
     return format_time(datetime.fromisoformat(text))
 
 
+def format_sentence(error: Exception) -> str:
+    """Format the message of an error as a sentence for people."""
+    return f"{str(error)[0].upper()}{str(error)[1:]}."
+
+
 def format_day(day: date) -> str:
     """Format as `21 November 2026`."""
     return f"{day.day} {day:%B %Y}"

@@ -15,7 +15,7 @@ from litestar.params import FromPath
 
 from account_store.errors import UnavailableError
 from catalog_api.answers import Answer
-from catalog_api.dashboard import account_pages, stream_pages, track_pages, usage_pages, webhook_pages
+from catalog_api.dashboard import access_pages, account_pages, stream_pages, team_pages, track_pages, usage_pages, webhook_pages
 from catalog_api.dashboard.bounded_threads import BoundedThreads, BusyError, TooSlowError
 from catalog_api.dashboard.browser_session import (
     HOME,
@@ -67,6 +67,8 @@ async def answer_unknown_page(visit: CurrentVisit, rest: FromPath[str]) -> Respo
 
 PAGES = [
     *account_pages.PAGES,
+    *access_pages.PAGES,
+    *team_pages.PAGES,
     *usage_pages.PAGES,
     *track_pages.PAGES,
     *stream_pages.PAGES,
@@ -86,6 +88,7 @@ def build_context(service: Service, api: ASGIApp) -> DashboardContext:
         # A password takes 50 ms of CPU and 64 MB: two at once leave room for /v1.
         BoundedThreads("passwords", threads=2, waiting=16, seconds=15),
         BoundedThreads("tables", threads=1, waiting=3, seconds=EVIDENCE_SECONDS),
+        BoundedThreads("mails", threads=1, waiting=64, seconds=120),
     )
 
 

@@ -40,7 +40,7 @@ def test_each_change_is_an_entry_with_its_actor_and_without_secrets(accounts: Ac
         ("operator", "stream.created", "Radio One"),
         ("operator", "stream.changed", "name"),
         ("operator", "stream.stopped", "Radio Two"),
-        ("operator", "member.added", ""),
+        ("operator", "member.added", "owner"),
         ("operator", "member.password_changed", ""),
         ("operator", "account.plan_changed", "scale"),
         ("operator", "account.card_changed", "on"),

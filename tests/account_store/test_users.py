@@ -12,6 +12,9 @@ from account_store.users import (
     ATTEMPT_WINDOW,
     ATTEMPTS,
     ATTEMPTS_OF_ADDRESS,
+    RESET_LASTS,
+    RESETS_OF_ADDRESS,
+    RESETS_OF_EMAIL,
     SESSION_LASTS,
     SIGN_UPS_OF_ADDRESS,
     Users,
@@ -171,3 +174,58 @@ def test_operator_invites_a_user_and_resets_a_lost_password(accounts: Accounts, 
     assert users.sign_in(user.email, second).user == user
     with pytest.raises(UnknownError):
         users.reset_password("nobody@example.org")
+
+
+def test_reset_sets_another_password_once_and_ends_all_sessions(accounts: Accounts, users: Users) -> None:
+    user = users.sign_up(new_email(), PASSWORD)
+    session = users.sign_in(user.email, PASSWORD)
+    begun = users.begin_reset(f" {user.email.upper()} ")
+    assert begun is not None
+    assert begun[0] == user
+    token = begun[1]
+    with pytest.raises(InvalidValueError):
+        users.finish_reset(token, "short")
+    assert users.can_reset(token)
+    users.finish_reset(token, "another password")
+    assert users.find_session_user(session.token) is None
+    assert users.sign_in(user.email, "another password").user == user
+    assert not users.can_reset(token)
+    with pytest.raises(UnknownError):
+        users.finish_reset(token, "a third password")
+    [entry, *_] = accounts.audit.read_page(user.account_id, limit=1)
+    assert (entry.actor, entry.action) == (f"user {user.email}", "member.password_changed")
+    with accounts.engine.connect() as connection:
+        assert token not in str(connection.exec_driver_sql("SELECT * FROM one_time_token").all())
+
+
+def test_reset_expires_and_a_newer_one_or_another_password_ends_it(users: Users, clock: HandClock) -> None:
+    user = users.sign_up(new_email(), PASSWORD)
+
+    def begin() -> str:
+        begun = users.begin_reset(user.email)
+        assert begun is not None
+        return begun[1]
+
+    expired = begin()
+    clock.move(seconds=RESET_LASTS.total_seconds())
+    assert not users.can_reset(expired)
+    first, second = begin(), begin()
+    assert (users.can_reset(first), users.can_reset(second)) == (False, True)
+    users.change_password(user.user_id, "another password")
+    assert not users.can_reset(second)
+    assert users.begin_reset("nobody@example.org") is None
+
+
+def test_resets_are_limited_alike_for_known_and_unknown_emails(users: Users, clock: HandClock) -> None:
+    known = users.sign_up(new_email(), PASSWORD).email
+    for email in (known, new_email()):
+        for _ in range(RESETS_OF_EMAIL):
+            users.count_reset(email, "")
+        with pytest.raises(TooManyAttemptsError):
+            users.count_reset(email, "")
+    for _ in range(RESETS_OF_ADDRESS):
+        users.count_reset(new_email(), "198.51.100.77")
+    with pytest.raises(TooManyAttemptsError):
+        users.count_reset(new_email(), "198.51.100.77")
+    clock.move(seconds=ATTEMPT_WINDOW.total_seconds())
+    users.count_reset(known, "198.51.100.77")

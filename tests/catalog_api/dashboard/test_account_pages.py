@@ -17,7 +17,7 @@ from tests.catalog_api.dashboard.conftest import PASSWORD, Browser, new_user, to
 if TYPE_CHECKING:
     from tests.contract.conftest import Api
 
-OPEN = {"/sign-in", "/sign-up", "/style.css", "/icon.svg"}
+OPEN = {"/sign-in", "/sign-up", "/forgot", "/reset", "/invitation", "/style.css", "/icon.svg"}
 PRIVATE = sorted(
     re.sub(r"\{\w+:(int|str)\}", "1", path) for page in PAGES for path in page.paths if "GET" in page.http_methods and ":path" not in path
 )

@@ -16,6 +16,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+from account_store.second_factor import STEP_SECONDS, compute_code
 from account_store.streams import airings, gaps, runtime
 from tests.catalog_api.dashboard.conftest import HOSTILE_TRACK, PASSWORD
 from tests.waiting import PATIENCE_SECONDS
@@ -141,6 +142,8 @@ def test_key_holder_uses_every_page(chromium: Browser, server: Api, width: int, 
     suggest_a_genre(visitor)
     monitor_a_stream(visitor, server, email)
     be_told_of_events(visitor)
+    invite_a_person(visitor)
+    add_a_second_factor(visitor)
     leave(visitor)
     assert visitor.complaints == []
     context.close()
@@ -329,6 +332,40 @@ def be_told_of_events(visitor: Visitor) -> None:
     page.click("summary:has-text('Delete')")
     visitor.click("text=Delete the webhook", "webhook_deleted")
     assert visitor.reads("You have none.")
+
+
+def invite_a_person(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.click("header .home", "overview_of_owner")
+    visitor.click("main >> text=Team", "team")
+    visitor.fill(email=f"guest.of.{visitor.name}@example.org")
+    visitor.click("button:has-text('Invite')", "invited")
+    link = page.inner_text("#invitation-link")
+    page.click("summary:has-text('Change the role')")
+    visitor.look("team_role")
+    visitor.go(link.removeprefix(visitor.base), "invitation")
+    visitor.go("/dashboard/team", "team_again")
+    visitor.click("text=Withdraw", "invitation_withdrawn")
+    visitor.go(link.removeprefix(visitor.base), "invitation_gone")
+    visitor.go("/dashboard/forgot", "forgot")
+    visitor.go("/dashboard/reset?token=x", "reset_gone")
+
+
+def add_a_second_factor(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/dashboard/second-factor", "second_factor")
+    visitor.click("text=Set it up", "second_factor_begun")
+    secret = page.inner_text("#app-secret").replace(" ", "")
+    visitor.fill(code=compute_code(secret, int(datetime.now(UTC).timestamp()) // STEP_SECONDS))
+    visitor.click("text=Switch it on", "second_factor_on")
+    assert page.locator("#recovery-codes li").count() == 10
+    code = page.locator("#recovery-codes li").first.inner_text()
+    email = page.get_attribute(".email", "title") or ""
+    visitor.click("text=Sign out", "signed_out_with_a_factor")
+    visitor.fill(email=email, password=PASSWORD)
+    visitor.click("main button", "code")
+    visitor.fill(code=code)
+    visitor.click("main button", "overview_with_a_factor")
 
 
 def leave(visitor: Visitor) -> None:
