@@ -48,13 +48,17 @@ class RequestLogWriter:
         self._waiting.append((caller.account_id, time.time(), caller.key_id, name_method(method), *named))
 
     async def write(self) -> None:
-        """Write what waits. Entries stay for the next call while the database does not answer."""
+        """Write what waits. Entries stay for the next call while the database does not answer; refused ones are lost and logged."""
         entries, self._waiting = self._waiting, []
         try:
             await asyncio.to_thread(self._requests.add, entries)
         except UnavailableError as error:
             self._waiting = [*entries, *self._waiting]
             log.warning("request log cannot be written", waiting=len(self._waiting), dropped=self._dropped, reason=str(error))
+            return
+        except Exception:
+            # The database refuses these entries and would do so again. The loop of `run` goes on with the next ones.
+            log.exception("entries of the request log were refused and are lost", lost=len(entries))
             return
         if self._dropped:
             log.warning("requests are missing in the request log", dropped=self._dropped)

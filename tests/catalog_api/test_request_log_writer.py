@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from account_store.accounts import Accounts
@@ -81,6 +82,18 @@ def test_entries_wait_while_the_database_is_away(tmp_path: Path) -> None:
 
     asyncio.run(lose_and_find())
     assert [one.request_id for one in read_log(accounts, caller.account_id)] == ["r-2", "r-1"]
+    accounts.close()
+
+
+def test_refused_entries_do_not_hold_up_later_ones(tmp_path: Path) -> None:
+    accounts, caller = open_accounts(tmp_path)
+    writer = RequestLogWriter(accounts.requests)
+    append(writer, replace(caller, account_id=999), "of nobody")
+    asyncio.run(writer.write())
+    append(writer, caller, "of a caller")
+    asyncio.run(writer.write())
+    assert [one.request_id for one in read_log(accounts, caller.account_id)] == ["of a caller"]
+    assert read_log(accounts, 999) == []
     accounts.close()
 
 
