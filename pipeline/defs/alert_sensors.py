@@ -38,10 +38,12 @@ def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
     """Yield why the steps of a run failed; the failure of the run itself if no step did."""
     steps = context.get_step_failure_events()
     for event in steps:
-        error = event.step_failure_data.error
+        failure = event.step_failure_data
+        # A dagster.Failure says what failed and where; the error that caused it may know neither platform nor date.
+        said = failure.user_failure_data.description if failure.user_failure_data else None
         # The message of an error that a step raised is in its cause.
-        cause = error.cause if error and error.cause else error
-        yield f"{event.step_key}: {cause.message.strip() if cause else 'failed'}"
+        cause = failure.error.cause if failure.error and failure.error.cause else failure.error
+        yield f"{event.step_key}: {said or (cause.message.strip() if cause else 'failed')}"
     if not steps:
         yield context.failure_event.message or "the run failed before its first step"
 

@@ -15,6 +15,7 @@ from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.defs.checks import run_asset_checks
 from pipeline.defs.dump_assets import list_staging_checks
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.retries import try_again_later
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -22,12 +23,11 @@ from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.dumps.landing.landed_dumps import list_landed_dumps, read_landed_date, require_whole
 from pipeline.dumps.landing.landing_zone import describe_landing, land_day
 from pipeline.dumps.landing.sources import Source
+from pipeline.dumps.landing.transient_errors import is_transient
 from pipeline.dumps.landing.upstream import list_dump_dates
 from pipeline.engine.usage import measure_usage
 
 GROUP = "archive"
-UNREACHABLE = dg.RetryPolicy(max_retries=3, delay=30, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
-"""Policy for an upstream that does not answer. Faults of a dump are Failures that allow no retry: another try would meet the same dump."""
 ARCHIVED = SOURCES
 """Inputs that deliver whole dumps. Others add days to each other, or are read in place."""
 
@@ -65,7 +65,6 @@ def build_archive_assets(platform: str) -> list[dg.AssetsDefinition]:
         group_name=GROUP,
         partitions_def=dates,
         op_tags=INPUT,
-        retry_policy=UNREACHABLE,
         description=f"The dump of {platform} of one date, as delivered.",
     )
     def archived_dump(context: dg.AssetExecutionContext, catalog: CatalogResource) -> dg.MaterializeResult:  # type: ignore[type-arg]
@@ -77,6 +76,10 @@ def build_archive_assets(platform: str) -> list[dg.AssetsDefinition]:
                 landing = land_day(source, catalog.paths.archived_dumps(platform), context.partition_key, catalog.report)
             except DumpError as error:
                 raise dg.Failure(f"{platform}: {error}", allow_retries=False) from error
+            except Exception as error:  # file systems raise their client's own errors
+                if not is_transient(error):
+                    raise
+                try_again_later(f"{platform}: {source.location}: {str(error) or type(error).__name__}", error)
         return dg.MaterializeResult(metadata={**describe_landing(landing), **build_usage_metadata(usage)})
 
     @dg.asset(

@@ -15,6 +15,7 @@ from catalog_store.tables.files import count_rows, measure_bytes, render_sql_sou
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.retries import has_retries_left, try_again_later
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -72,6 +73,9 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
         with catalog.claim_for_step(), measure_usage(catalog.paths.list_spill_folders) as usage:
             zone = catalog.paths.landing(platform)
             landing = fetch(catalog, source) if source else replace(keep_last_good(platform, zone, UNNAMED), status="missing")
+            # The night goes on with the last good dump only after a few tries.
+            if landing.is_transient and has_retries_left():
+                try_again_later(str(landing.problem))
             pruned = prune(catalog, platform)
         catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
         return dg.MaterializeResult(

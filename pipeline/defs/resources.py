@@ -24,6 +24,7 @@ from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, H
 from pipeline.build.step_fingerprint import compute_step_fingerprint
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, TableState, WorkState
+from pipeline.defs.retries import try_again_later
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
@@ -201,9 +202,9 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Claim the catalog around the work of a step, and check the inputs of a step that makes tables.
 
         With `can_resume` a whole build checks whether an earlier build has finished the step; the running step then has its record.
-        `shares`: steps that may run at once, this one included; the step gets its share of the memory. Raises dg.Failure, which is not
-        retried, when another run holds the catalog or an input is not usable. Raises KeyboardInterrupt when the command was interrupted and
-        the step before went on.
+        `shares`: steps that may run at once, this one included; the step gets its share of the memory. Raises dg.RetryRequested when
+        another run holds the catalog, and dg.Failure, which is not retried, when it still does a minute later or an input is not usable.
+        Raises KeyboardInterrupt when the command was interrupted and the step before went on.
         """
         require_no_signal()
         try:
@@ -215,8 +216,11 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             finished = state.find_finished(written, read, fingerprint) if fingerprint else None
             started = state.begin(written, read, fingerprint) if (tables or inputs) and finished is None else None
             running_step = RunningStep(state, started, finished)
+        except CatalogBusyError as error:
+            # Commands such as `rollback` hold the catalog for seconds.
+            try_again_later(str(error), error)
         # Another try would meet the same catalog, so Dagster must not retry.
-        except (CatalogBusyError, StaleWorkError, RegistryError, CatalogError) as error:
+        except (StaleWorkError, RegistryError, CatalogError) as error:
             raise dg.Failure(str(error), allow_retries=False) from error
         try:
             with use_budget(self.memory_budget.divide(shares)), use_engine(self.cluster), use_token(started.token if started else ""):

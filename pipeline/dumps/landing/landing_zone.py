@@ -18,7 +18,7 @@ import errno
 import hashlib
 import shutil
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,6 +40,7 @@ from pipeline.dumps.landing.landed_dumps import (
     write_text,
 )
 from pipeline.dumps.landing.transfer import download, link_file
+from pipeline.dumps.landing.transient_errors import is_transient
 from pipeline.dumps.landing.upstream import RemoteDump, RemoteFile, find_newest_dump, list_dump_files, open_source
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Landing:
     problem: str | None = None
     bytes_fetched: int = 0
     files: list[str] = field(default_factory=list)
+    is_transient: bool = False
+    """True if the problem may be gone in a minute."""
 
 
 def land(source: Source, zone: Path, report: Callable[[str], None] = lambda _line: None) -> Landing:
@@ -89,6 +92,7 @@ def find_unlanded(source: Source, zone: Path) -> str | None:
 
 def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
     """Return the landing of `fetch`; on any error the last good dump with a `problem`."""
+    passes = False
     try:
         zone.mkdir(parents=True, exist_ok=True)
         return fetch()
@@ -96,8 +100,9 @@ def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: P
         problem = f"{source.platform}: {source.location}: {error}"
     except Exception as error:  # noqa: BLE001 - file systems raise their client's own errors; whatever it was, last night's dump serves
         problem = f"{source.platform}: {source.location}: {type(error).__name__}: {error}"
+        passes = is_transient(error)
     report(problem)
-    return keep_last_good(source.platform, zone, problem)
+    return replace(keep_last_good(source.platform, zone, problem), is_transient=passes)
 
 
 def keep_last_good(platform: str, zone: Path, problem: str) -> Landing:

@@ -30,6 +30,8 @@ class Upstream:
     breaks: int = 0
     """Count of answers with more than `give` bytes that break off after `give` bytes."""
     give: int = 1000
+    fails: int = 0
+    """Count of requests that are answered 503 from now on."""
     broken_folders: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     on_get: Callable[[str], None] = lambda _path: None
@@ -63,7 +65,8 @@ def serving(upstream: Upstream) -> Iterator[Upstream]:  # noqa: C901 - a handler
             if path in upstream.moved:
                 self._head(302, {"Location": upstream.moved[path], "Content-Length": "0"})
                 return
-            if path in upstream.broken_folders:
+            if path in upstream.broken_folders or upstream.fails:
+                upstream.fails = max(0, upstream.fails - 1)
                 self._head(503, {"Content-Length": "0"})
                 return
             if path == "" or path.endswith("/"):
