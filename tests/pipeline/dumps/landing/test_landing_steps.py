@@ -169,7 +169,8 @@ def test_pruning_keeps_so_many_and_all_of_later_dates(tmp_path: Path, keep: int,
 
 def test_landing_facts_are_plain_values(tmp_path: Path) -> None:
     assert describe_landing(Landing("store_a", "new", tmp_path, None, 3, ["a"])) == {
-        "platform": "store_a", "status": "new", "folder": str(tmp_path), "problem": None, "bytes_fetched": 3, "files": ["a"], "is_transient": False,
+        "platform": "store_a", "status": "new", "folder": str(tmp_path), "problem": None, "bytes_fetched": 3, "files": ["a"],
+        "is_transient": False,
     }  # fmt: skip
     assert describe_landing(Landing("store_a", "missing", None))["folder"] is None
 
