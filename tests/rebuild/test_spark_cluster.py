@@ -1,9 +1,13 @@
-"""A build on a real Spark: a master and two workers, of which one is killed meanwhile, with second copies of slow tasks."""
+"""A build on a real Spark: a master and two workers, of which one is killed meanwhile, with second copies of slow tasks.
+
+And an executor as the image for Kubernetes starts it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -11,6 +15,7 @@ import pytest
 
 from tests.conftest import ROOT, run_module
 from tests.pipeline.engine.spark_daemons import PYTHON, kill_group, start_spark
+from tests.ports import free_port
 from tests.rebuild.nights import table_hashes
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -61,3 +66,44 @@ def test_a_build_on_spark_survives_the_death_of_a_worker_and_copies_of_tasks(tmp
         assert build.wait(PATIENCE_SECONDS) == 0, log.read_text(encoding="utf-8")[-4000:]
     assert table_hashes(there) == table_hashes(here)
     assert count_copies(tmp_path / "events")
+
+
+ASK = """
+import os, sys
+from pipeline.engine.pool import Engine, map_ordered, use_engine
+from tests.pipeline.engine.pool_functions import process
+with use_engine(Engine(sys.argv[1], 2)):
+    print(os.getpid() not in list(map_ordered(process, range(3))))
+"""
+OPENED = ("java.nio", "sun.nio.ch", "java.lang", "java.lang.invoke", "java.util", "java.util.concurrent", "java.net")
+"""Packages that Spark has its executors open."""
+
+
+@pytest.mark.long
+def test_the_entry_point_of_the_image_starts_an_executor(tmp_path: Path) -> None:
+    port, conf = free_port(), tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(f"spark.driver.host 127.0.0.1\nspark.driver.port {port}\n")
+    here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(conf)}
+    with start_spark(tmp_path, workers=0) as spark, (tmp_path / "executor.log").open("wb") as log:
+        driver = subprocess.Popen([str(PYTHON), "-c", ASK, spark.url], cwd=ROOT, env=here, stdout=subprocess.PIPE, text=True)
+        until(lambda: spark.has_logged("Registered app"), "the driver", driver)
+        [application] = set(re.findall(r"app-\d+-\d+", spark.log.read_text(encoding="utf-8")))
+        # What Spark sets in the pod of an executor.
+        pod = {"POD_IP": "127.0.0.1", "POD_NAME": "pod", "ID": "1", "CORES": "2", "MEMORY": "1g"}
+        options = {f"SPARK_JAVA_OPT_{number}": f"--add-opens=java.base/{name}=ALL-UNNAMED" for number, name in enumerate(OPENED)}
+        place = {"SPARK_DRIVER_URL": f"spark://CoarseGrainedScheduler@127.0.0.1:{port}", "SPARK_APPLICATION_ID": application}
+        variables = {
+            **place,
+            **options,
+            "SPARK_RESOURCE_PROFILE_ID": "0",
+            **{f"SPARK_EXECUTOR_{name}": value for name, value in pod.items()},
+        }
+        command = [str(ROOT / "scripts" / "spark_executor"), "executor"]
+        executor = subprocess.Popen(command, env={**here, **variables}, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            assert driver.communicate(timeout=PATIENCE_SECONDS)[0].strip().endswith("True")
+            assert executor.wait(PATIENCE_SECONDS) == 0
+        finally:
+            driver.kill()
+            executor.kill()
