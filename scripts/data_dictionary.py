@@ -17,7 +17,7 @@ from catalog_store.analyst_file import is_in_file
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.files import read_table
 from catalog_store.tables.references import list_references
-from pipeline.defs.asset_facts import STAGED_COLUMNS
+from pipeline.defs.column_lineage import find_origin
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +75,7 @@ def render_column(table: Table, column: Column, frame: pl.DataFrame) -> str:
     values = frame[column.name]
     share = f"{values.null_count() / frame.height:.1%}" if frame.height else ""
     example = next((shown for value in values.drop_nulls().head(100).to_list() if (shown := show_value(value))), "")
-    sources = [f"`{found}`" for found in (STAGED_COLUMNS.get(f"{table.name}.{column.name}"), column.references) if found]
+    sources = [f"`{found}`" for found in dict.fromkeys((find_origin(table, column), column.references)) if found]
     cells = [f"`{column.name}`", f"`{values.dtype}`", share, f"`{example}`" if example else "", ", ".join(sources), column.description]
     return f"| {' | '.join(escape(cell) for cell in cells)} |"
 
