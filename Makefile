@@ -2,7 +2,9 @@
 PYTHON ?=
 FUZZ_SECONDS ?= 600
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-long test-spark check fuzz bench dev explore docs lock clean
+URL ?= http://127.0.0.1:8000
+KEY ?=
+.PHONY: help setup run contract test test-slow test-long test-spark check fuzz bench dev explore docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 11
@@ -10,6 +12,8 @@ setup: ## install everything into .venv (only what changed)
 	@PYTHON=$(PYTHON) scripts/setup
 run: setup ## build the demo catalog, serve it on 127.0.0.1:8000 (PORT=n), print requests to try
 	@scripts/demo
+contract: setup ## show each row of the contract against a running server, by default the demo (URL=..., KEY=...)
+	@.venv/bin/python -m scripts.contract_check --url "$(URL)" --key "$(KEY)"
 test: setup ## run the tests that every change needs
 	@scripts/system_packages && POLARS_MAX_THREADS=1 PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 test-slow: setup ## run the tests that take many CPU seconds each: whole builds, forced linkage, kills, browser (.ci/run does)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from account_store.key_rights import READ
 from catalog_api.parameters import add_platform_parameters
 from catalog_api.problems import CODES, PROBLEM_TYPE
 from catalog_api.reference.examples import add_examples
@@ -265,7 +266,7 @@ def _describe_responses(route: Route, first: Mapping[str, str]) -> dict[str, Any
     codes = [*_ALWAYS, *(() if route.is_free else _METERED), *(_WITH_BODY if route.body is not None else ()), *route.failures]
     if route.feature:
         codes.append("plan_required")
-    if route.is_live_only:
+    if route.is_live_only or route.key_scope != READ:
         codes.append("live_key_required")
     if route.needs_card:
         codes.append("payment_method_required")

@@ -21,6 +21,13 @@ def refuse_scope(needed: str) -> ApiError:
     return ApiError("scope_required", f"The key does not have the scope {needed!r}.")
 
 
+def refuse_test_key() -> ApiError:
+    """Return the error for a test key on a route that the fixed catalog does not answer."""
+    return ApiError(
+        "live_key_required", "A test key reads a fixed catalog. It changes nothing and has no audio, streams, webhooks or jobs."
+    )
+
+
 def check_plan(scope: Any, feature: str) -> None:  # noqa: ANN401 - an HTTP scope
     """Raise ApiError `plan_required` when the caller's plan does not include the feature, as the table of plans names it."""
     plan = scope["state"]["caller"].plan

@@ -22,7 +22,7 @@ from litestar.types import Receive, Scope
 from catalog_api.address_check import add_address_problems
 from catalog_api.changelog import CHANGES, build_deprecation_headers
 from catalog_api.credit_prices import FREE, OF_LOOKUP, Price
-from catalog_api.entitlements import check_card, check_plan, find_scope, refuse_scope
+from catalog_api.entitlements import check_card, check_plan, find_scope, refuse_scope, refuse_test_key
 from catalog_api.idempotency import find_idempotency_problem
 from catalog_api.metering import Lookup, Question
 from catalog_api.parameters import (
@@ -140,9 +140,9 @@ class Route:
         state["route"] = self.path
         caller = state["caller"]
         if self.key_scope not in caller.scopes:
-            raise refuse_scope(self.key_scope)
+            raise refuse_test_key() if caller.is_test else refuse_scope(self.key_scope)
         if self.is_live_only and caller.is_test:
-            raise ApiError("live_key_required", "A test key changes nothing and has no jobs.")
+            raise refuse_test_key()
         # Plan and card come before the parameters (contract A8): what is wrong with them does not concern a caller who may not
         # ask.
         if self.feature is not None:

@@ -55,5 +55,6 @@ Every row has tests of its name. They run against a live server process on loopb
 PostgreSQL. Most use the catalog of `tests/contract/awkward.py`; rows about builds use one built from dumps.
 
 Further tests cover hostile and generated requests (`test_hostile_requests.py`), the OpenAPI document against the server
-(`test_description_holds.py`), and credits under several workers (`test_credits_over_http.py`). This page is generated from
+(`test_description_holds.py`), and credits under several workers (`test_credits_over_http.py`). `make contract` sends requests for the rows
+to a running server, by default the demo, and prints row, request, answer and verdict (`URL=`, `KEY=`). This page is generated from
 [contract.yaml](contract.yaml) and the tests."""

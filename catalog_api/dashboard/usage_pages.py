@@ -55,11 +55,6 @@ class Figures:
         self.milliseconds += one.microseconds / 1000
         self.outcomes[classify_status(one.status)] += one.requests
 
-    @property
-    def mean_milliseconds(self) -> float:
-        """Return the mean time of a request."""
-        return self.milliseconds / self.requests
-
 
 @dataclass(frozen=True)
 class Bar:

@@ -76,7 +76,8 @@ def test_a20_test_key_reads_the_fixed_catalog_for_nothing(on_sqlite: Api) -> Non
     job = api.request("POST", "/v1/jobs/resolve?input_type=isrc", key=key, content=b"x", headers={"content-type": "text/csv"})
     suggestion = api.post("/v1/tracks/1/suggestions", {"field": "genre", "value": "House"}, key=key)
     assert [problem(answer) for answer in (job, suggestion)] == [(403, "live_key_required", [])] * 2
-    assert problem(api.get("/v1/streams", key=key)) == (403, "scope_required", [])
+    for method, path in (("POST", "/v1/tracks/identify"), ("GET", "/v1/streams"), ("POST", "/v1/webhooks"), ("GET", "/v1/audit")):
+        assert problem(api.request(method, path, key=key)) == (403, "live_key_required", [])
     assert api.get("/v1/usage", key=key).json()["credits_used"] == 3, "the live batch alone"
 
 
