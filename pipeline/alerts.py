@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 20.0
 """Longest wait for a receiver. A sensor's tick has 60 s by default and may have to ask two of them."""
 
-Kind = Literal["run_failed", "build_needs_a_look"]
+Kind = Literal["run_failed", "build_needs_a_look", "source_is_stale"]
 
 
 class AlertError(Exception):
@@ -28,7 +28,7 @@ class AlertError(Exception):
 
 @dataclass(frozen=True)
 class Alert:
-    """Something that a person has to look at."""
+    """Something that a person has to look at. `job` and `run_id` are empty if it concerns no run."""
 
     kind: Kind
     job: str
@@ -39,13 +39,18 @@ class Alert:
     @property
     def subject(self) -> str:
         """The message in one line."""
-        outcome = "failed" if self.kind == "run_failed" else f"needs a look: {len(self.problems)} warning{'s'[: len(self.problems) != 1]}"
-        return f"music catalog: {self.job} {outcome}"
+        plural = "s"[: len(self.problems) != 1]
+        said = {
+            "run_failed": f"{self.job} failed",
+            "build_needs_a_look": f"{self.job} needs a look: {len(self.problems)} warning{plural}",
+            "source_is_stale": f"{len(self.problems)} source{plural} not staged in time",
+        }
+        return f"music catalog: {said[self.kind]}"
 
     @property
     def text(self) -> str:
         """The whole message. Chat services show the member of this name of a posted alert."""
-        return "\n".join([self.subject, f"run {self.run_id}", *(f"- {problem}" for problem in self.problems)])
+        return "\n".join([self.subject, *([f"run {self.run_id}"] if self.run_id else []), *(f"- {problem}" for problem in self.problems)])
 
 
 @dataclass(frozen=True)

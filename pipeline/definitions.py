@@ -48,7 +48,7 @@ def build_definitions(
             *map(build_dump_sensor, INPUTS),
             build_rebuild_sensor(key for assets in made_of_dumps for key in assets.keys),
             build_dead_run_sensor(),
-            *build_alert_sensors(receivers or Receivers()),
+            *build_alert_sensors(receivers or Receivers(), sources),
         ],
         resources=resources,
         executor=executor,

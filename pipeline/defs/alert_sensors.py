@@ -1,13 +1,19 @@
-"""Sensors that send alerts: a run failed, or a build went through and some of its checks warn."""
+"""Sensors that send alerts: a run failed, a build went through and some of its checks warn, or a source was not staged in time."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import dagster as dg
+from dagster._core.definitions.freshness import FreshnessState
 
 from pipeline.alerts import Alert, Receivers
+from pipeline.defs.dump_assets import build_staging_key
+from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
 
 _MOST_PROBLEMS = 20
+_SECONDS_BETWEEN_LOOKS = 60
 
 
 def build_receivers(settings: Settings) -> Receivers:
@@ -48,8 +54,19 @@ def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
         yield context.failure_event.message or "the run failed before its first step"
 
 
-def build_alert_sensors(receivers: Receivers) -> list[dg.SensorDefinition]:
-    """Return the sensors; none without a receiver of alerts."""
+def list_stale(instance: dg.DagsterInstance, sources: Mapping[str, Source]) -> dict[str, str]:
+    """Return a line for each source whose staging the freshness daemon last found to be older than the source allows."""
+    keys = {build_staging_key(name): source for name, source in sources.items() if source.fresh_days}
+    records = instance.get_freshness_state_records(list(keys)) if keys else {}
+    return {
+        source.platform: f"{source.platform}: no run has staged it for {source.fresh_days} days: look at its last runs"
+        for key, source in keys.items()
+        if key in records and records[key].freshness_state is FreshnessState.FAIL
+    }
+
+
+def build_alert_sensors(receivers: Receivers, sources: Mapping[str, Source] = MappingProxyType({})) -> list[dg.SensorDefinition]:
+    """Return the sensors; none without a receiver of alerts. `sources` by input, for those with a limit of freshness."""
     if not receivers.webhook and not receivers.mail:
         return []
 
@@ -75,4 +92,16 @@ def build_alert_sensors(receivers: Receivers) -> list[dg.SensorDefinition]:
         receivers.send(Alert("build_needs_a_look", run.job_name, run.run_id, tuple(warnings[:_MOST_PROBLEMS])))
         return None
 
-    return [alert_on_failure, alert_on_warnings]
+    @dg.sensor(
+        name="alert_on_stale_sources",
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=_SECONDS_BETWEEN_LOOKS,
+        description="Tells the operator of a source that no run has staged within its limit `fresh_days`.",
+    )
+    def alert_on_stale_sources(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        stale, known = list_stale(context.instance, sources), json.loads(context.cursor or "[]")
+        if news := [line for name, line in stale.items() if name not in known]:
+            receivers.send(Alert("source_is_stale", "", "", tuple(news)))
+        return dg.SensorResult(skip_reason=f"{len(stale)} stale, {len(news)} of them news", cursor=json.dumps(sorted(stale)))
+
+    return [alert_on_failure, alert_on_warnings, alert_on_stale_sources]

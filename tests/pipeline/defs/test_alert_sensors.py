@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import ModuleTarget
+from dagster._daemon.freshness import FreshnessDaemon
 
 from pipeline.alerts import Receivers
 from pipeline.definitions import build_definitions
-from pipeline.defs.alert_sensors import build_receivers
-from pipeline.defs.dump_assets import build_landing_key
+from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
+from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
+from tests.conftest import ROOT
 from tests.webhook_delivery.receiver import receiving
 
 if TYPE_CHECKING:
@@ -63,6 +69,33 @@ def test_build_with_warnings_is_reported_and_one_without_is_not(tmp_path: Path) 
     [problem] = alert["problems"]
     assert problem.startswith("landing/suggestions dump_is_fresh: suggestions: ")
     assert "the folder is empty" in problem
+
+
+@pytest.mark.slow
+def test_source_that_no_run_stages_in_time_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sources.yaml").write_text(
+        "sources:\n  store_a: {location: /srv/store_a, fresh_days: 10}\n  works: {location: /srv/works}\n"
+    )
+    monkeypatch.setenv("CATALOG_SOURCES", str(tmp_path / "sources.yaml"))
+    monkeypatch.setenv("CATALOG_ROOT", str(tmp_path / "catalog"))
+    sources = {"store_a": Source("store_a", "/srv/store_a", fresh_days=10), "works": Source("works", "/srv/works")}
+    module = ModuleTarget("pipeline.definitions", attribute=None, working_directory=str(ROOT), location_name="pipeline.definitions")
+    with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        [sensor] = [one for one in build_alert_sensors(Receivers(webhook=receiver.url), sources) if one.name == "alert_on_stale_sources"]
+        cursor: str | None = None
+        for name in sources:
+            instance.report_runless_asset_event(dg.AssetMaterialization(build_staging_key(name)))
+        with WorkspaceProcessContext(instance, module) as workspace:
+            for days, messages in ((9, 0), (11, 1), (12, 1)):
+                now = time.time() + days * 86_400
+                monkeypatch.setattr("dagster._core.definitions.freshness_evaluator.get_current_timestamp", lambda now=now: now)
+                list(FreshnessDaemon().run_iteration(workspace))
+                with dg.build_sensor_context(instance=instance, cursor=cursor) as context:
+                    cursor = sensor.evaluate_tick(context).cursor
+                assert len(receiver.received) == messages, days
+        alert = json.loads(receiver.received[0].body)
+    assert (alert["kind"], alert["problems"]) == ("source_is_stale", ["store_a: no run has staged it for 10 days: look at its last runs"])
+    assert alert["text"].startswith("music catalog: 1 source not staged in time\n- store_a")
 
 
 def test_without_receivers_there_are_no_alert_sensors() -> None:
