@@ -17,6 +17,7 @@ from pipeline.defs.dump_assets import build_dump_assets
 from pipeline.defs.dump_sensors import FOLLOWS_STAGING, build_dump_sensor, build_rebuild_sensor
 from pipeline.defs.identity_assets import build_identity_assets
 from pipeline.defs.jobs import nightly_job, reclassify_job
+from pipeline.defs.lake_assets import build_lake_assets
 from pipeline.defs.linkage_assets import build_linkage_assets
 from pipeline.defs.quality_assets import gate
 from pipeline.defs.resources import CatalogResource
@@ -29,7 +30,7 @@ from pipeline.settings import Settings
 
 
 def build_definitions(
-    resources: Mapping[str, object],
+    resources: Mapping[str, CatalogResource],
     schedule: str = Settings.schedule,
     executor: dg.ExecutorDefinition = dg.in_process_executor,
     receivers: Receivers | None = None,
@@ -37,6 +38,7 @@ def build_definitions(
 ) -> dg.Definitions:
     """Return the definitions over these resources (`catalog`: a CatalogResource). Tests pass their own paths; `sources` give freshness."""
     made_of_dumps = [*build_linkage_assets(), *build_identity_assets(), *build_catalog_assets(), gate, *build_snapshot_assets()]
+    made_of_dumps += build_lake_assets(resources["catalog"])
     archived = [made for platform in ARCHIVED for made in build_archive_assets(platform)]
     steps = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
     # Steps run in one process by default: a step uses all processors itself, and a process for each step would cost seconds of imports.

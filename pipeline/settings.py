@@ -18,6 +18,8 @@ from yaml_documents import suggest_nearest
 PREFIX = "CATALOG_"
 SERVER_PREFIX = "CATALOG_API_"
 """Settings of the server, which reads and checks them itself."""
+LAKE_PYTHON = "CATALOG_LAKE_PYTHON"
+"""Setting of every program that writes a lake (catalog_store/lake.py)."""
 
 Count = int
 """A whole number from 1."""
@@ -36,6 +38,10 @@ WebAddress = str
 """An http or https address."""
 MailAddresses = str
 """Mail addresses, separated by commas."""
+LakeDatabase = str
+"""`sqlite:FILE` or `postgres:CONNECTION`."""
+LakeData = str
+"""A folder or an `s3://` address."""
 MailServer = str
 """`smtp://host:port` or `smtps://user:password@host:port`."""
 # Bounds beyond which a value can only be a slip of the keyboard: 0 snapshots to keep, a share of 20 for 20 %.
@@ -53,6 +59,8 @@ _TEXTS = {
         _ENGINE,
         "`local`, `processes`, or the address of a cluster: `spark://host:port`, `k8s://address`, `yarn`, `sc://host:port`",
     ),
+    "LakeDatabase": (re.compile(r"(?:sqlite|postgres):\S.*"), "`sqlite:FILE` or `postgres:CONNECTION`"),
+    "LakeData": (re.compile(r"(?:s3://[^\s/]+|[^\s:]+)(?:/.*)?"), "a folder or an `s3://` address"),
     "MailServer": (re.compile(r"smtps?://\S+"), "`smtp://host:port` or `smtps://user:password@host:port`"),
 }
 
@@ -119,6 +127,10 @@ class Settings:
     """A folder of genre rules that replaces the shipped ones."""
     schedule: Cron = "0 3 * * *"
     """Cron expression (UTC) of the nightly build."""
+    lake: LakeDatabase | None = None
+    """Database of a lake, to which a build adds each published snapshot: `sqlite:FILE` or `postgres:CONNECTION`. Needs `lake_data`."""
+    lake_data: LakeData | None = None
+    """Folder or `s3://` address of the lake's files."""
     alert_webhook: WebAddress | None = None
     """Address that Dagster's alerts are posted to as JSON."""
     alert_mail: MailAddresses | None = None
@@ -138,7 +150,11 @@ class Settings:
                 name, kind = kinds[variable]
                 values |= {name: _read(variable, text, kind)} if text else {}
             # A misspelled limit would silently leave the default in force. A name that resembles no setting may belong to another program.
-            elif variable.startswith(PREFIX) and not variable.startswith(SERVER_PREFIX) and (meant := suggest_nearest(variable, kinds)):
+            elif (
+                variable.startswith(PREFIX)
+                and not variable.startswith((SERVER_PREFIX, LAKE_PYTHON))
+                and (meant := suggest_nearest(variable, kinds))
+            ):
                 raise ValueError(f"{variable}={text!r}: there is no such setting{meant}")
         return cls(**values)  # type: ignore[arg-type]
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 import dagster as dg
-from dagster._core.definitions.freshness import FreshnessState
 
 from pipeline.alerts import Alert, Receivers
 from pipeline.defs.dump_assets import build_staging_key
@@ -14,6 +13,8 @@ from pipeline.settings import Settings
 
 _MOST_PROBLEMS = 20
 _SECONDS_BETWEEN_LOOKS = 60
+_STALE = "FAIL"
+"""Value of a state of freshness; Dagster does not export the class."""
 
 
 def build_receivers(settings: Settings) -> Receivers:
@@ -61,7 +62,7 @@ def list_stale(instance: dg.DagsterInstance, sources: Mapping[str, Source]) -> d
     return {
         source.platform: f"{source.platform}: no run has staged it for {source.fresh_days} days: look at its last runs"
         for key, source in keys.items()
-        if key in records and records[key].freshness_state is FreshnessState.FAIL
+        if key in records and records[key].freshness_state.value == _STALE
     }
 
 

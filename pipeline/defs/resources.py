@@ -87,6 +87,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     dumps: str | None = None
     overrides: str | None = None
     rules: str | None = None
+    lake: str | None = None
+    lake_data: str | None = None
     memory: int | None = None
     engine: str = "local"
     engine_tasks: int = 2
@@ -112,6 +114,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             dumps=str(settings.dumps) if settings.dumps else None,
             overrides=str(settings.overrides) if settings.overrides else None,
             rules=str(settings.rules) if settings.rules else None,
+            lake=settings.lake,
+            lake_data=settings.lake_data,
             memory=settings.memory,
             engine=settings.engine,
             engine_tasks=settings.engine_tasks,

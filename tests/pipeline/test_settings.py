@@ -51,6 +51,8 @@ def test_value_that_cannot_be_meant_is_refused_by_name(monkeypatch: pytest.Monke
         ("CATALOG_ALERT_MAIL", "a@x.example secret", "mail addresses"),
         ("CATALOG_ENGINE", "ray://head:10001/;token=secret", "`local`, `processes`, or the address of a cluster"),
         ("CATALOG_ENGINE", "Local", "`local`, `processes`, or the address of a cluster"),
+        ("CATALOG_LAKE", "mysql:password=secret", "`sqlite:FILE` or `postgres:CONNECTION`"),
+        ("CATALOG_LAKE_DATA", "gs://secret", "a folder or an `s3://` address"),
         ("CATALOG_MAIL_SERVER", "user:secret@mail.example", "`smtp://host:port`"),
     ],
 )
@@ -70,7 +72,7 @@ def test_values_within_bounds_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
         "ROOT": "/srv/c",
         "SCHEDULE": "@daily",
     }
-    for name, text in {**given, "KEEP_DUMPS": "", "API_PORT": "9"}.items():
+    for name, text in {**given, "KEEP_DUMPS": "", "API_PORT": "9", "LAKE_PYTHON": "/usr/bin/python3"}.items():
         monkeypatch.setenv(f"CATALOG_{name}", text)
     assert Settings.from_environment() == Settings(
         keep_snapshots=1, largest_shrink=1, lowest_recall=0, largest_jump=1, root=Path("/srv/c"), schedule="@daily"
@@ -98,6 +100,8 @@ def test_every_number_has_bounds() -> None:
         "MailAddresses",
         "MailAddresses | None",
         "MailServer | None",
+        "LakeDatabase | None",
+        "LakeData | None",
         "Folders | None",
     }
     assert {str(field.type) for field in fields(Settings)} <= {"Path", "Path | None"} | checked
