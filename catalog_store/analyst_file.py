@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog_store.analyst_views import VIEWS, View
-from catalog_store.platforms import PLATFORMS
+from catalog_store.platforms import INPUT_RIGHTS, PLATFORMS
 from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.references import list_references
@@ -46,10 +46,11 @@ _KEY_COMMENTS = {
 
 _PLATFORM_TABLE = "platform"
 _PLATFORM_COMMENTS = {
-    "platform": "Platform key.",
+    "platform": "Platform key, or the key of another input: works, fingerprints, audio, suggestions.",
     "licence": "Licence of its values, or the ground on which the catalog holds them.",
-    "owner": "Who answers for the platform in this catalog.",
-    "url": "Template of the address of a record, for links and attribution.",
+    "attribution": "The words to show beside its values; null where none are asked for.",
+    "owner": "Who answers for the platform in this catalog; null for other inputs.",
+    "url": "Template of the address of a record, for links and attribution; null for other inputs.",
 }
 
 
@@ -115,11 +116,13 @@ def _render_keys(names: Iterable[str]) -> Iterator[str]:
 
 
 def _render_platforms() -> Iterator[str]:
-    """Render the table of platforms, with the licence of each."""
+    """Render the table of platforms and other inputs, with licence and attribution of each."""
     yield f"CREATE TABLE {_PLATFORM_TABLE} ({', '.join(f'{column} VARCHAR' for column in _PLATFORM_COMMENTS)})"
-    rows = (", ".join(map(quote_text, (one.key, one.licence, one.owner, one.url))) for one in PLATFORMS.values())
-    yield f"INSERT INTO {_PLATFORM_TABLE} VALUES {', '.join(f'({row})' for row in rows)}"
-    yield f"COMMENT ON TABLE {_PLATFORM_TABLE} IS 'The platforms of the build, with the licence of the values that each gives.'"
+    rows: list[tuple[str | None, ...]] = [(one.key, one.licence, one.attribution or None, one.owner, one.url) for one in PLATFORMS.values()]
+    rows += [(one.key, one.licence, one.attribution or None, None, None) for one in INPUT_RIGHTS]
+    values = ", ".join(f"({', '.join(map(_render_value, row))})" for row in rows)
+    yield f"INSERT INTO {_PLATFORM_TABLE} VALUES {values}"
+    yield f"COMMENT ON TABLE {_PLATFORM_TABLE} IS 'The platforms and other inputs of the build, with the licence of their values.'"
     for column, comment in _PLATFORM_COMMENTS.items():
         yield f"COMMENT ON COLUMN {_PLATFORM_TABLE}.{column} IS {quote_text(comment)}"
 

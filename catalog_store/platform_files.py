@@ -40,6 +40,7 @@ FIELDS = (
 )
 """Fields in which platforms compete (docs/design/build.md, "Survivorship")."""
 _REQUIRED = ("key", "position", "owner", "licence", "url")
+_OF_ALL = ("attribution",)
 _OF_CATALOG = ("schedule", "layouts", "id_parameter", "genre_scope", "is_roleless", "priorities", "companions")
 _KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _OWNER = re.compile(r"team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+")
@@ -53,6 +54,8 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     position: int
     owner: str
     licence: str
+    attribution: str = ""
+    """The words to show beside its values where its terms ask for some."""
     url: str
     schedule: str = ""
     layouts: tuple[str, ...] = ()
@@ -67,6 +70,14 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def has_dumps(self) -> bool:
         """Return whether the platform delivers dumps; others are only linked to."""
         return bool(self.id_shape)
+
+
+class InputRights(msgspec.Struct, frozen=True):
+    """Terms of an input that is no platform, and the words to show beside its values; empty where none are asked for."""
+
+    key: str
+    licence: str
+    attribution: str = ""
 
 
 def read_platforms(folders: Iterable[Path]) -> tuple[Platform, ...]:
@@ -103,13 +114,13 @@ def _require_difference(platform: Platform, file: Path, other: Platform, place: 
 
 def _read_platform(file: Path) -> Platform:
     document = read_document(file)
-    fields = document.read_fields((*_REQUIRED, *_OF_CATALOG), _REQUIRED)
+    fields = document.read_fields((*_REQUIRED, *_OF_ALL, *_OF_CATALOG), _REQUIRED)
     key = _read_pattern(fields["key"], _KEY, "lower-case words and digits joined by `_`")
     if key != file.parent.name:
         fields["key"].refuse(f"expected {file.parent.name!r}, the name of the folder, got {key!r}")
     # A platform with dumps says how its ids look; a platform that is only linked to has neither ids nor priorities.
     if "id_parameter" in fields or "priorities" in fields:
-        document.read_fields((*_REQUIRED, *_OF_CATALOG), ("schedule", "layouts", "id_parameter", "genre_scope"))
+        document.read_fields((*_REQUIRED, *_OF_ALL, *_OF_CATALOG), ("schedule", "layouts", "id_parameter", "genre_scope"))
     parameter = fields["id_parameter"].read_fields(("shape", "description"), ("shape", "description")) if "id_parameter" in fields else {}
     priorities = fields["priorities"].read_fields(FIELDS) if "priorities" in fields else {}
     return Platform(
@@ -117,6 +128,7 @@ def _read_platform(file: Path) -> Platform:
         position=fields["position"].read_whole_number(1, 999),
         owner=_read_pattern(fields["owner"], _OWNER, "`team:<name>` or a mail address"),
         licence=fields["licence"].read_text(),
+        attribution=fields["attribution"].read_text() if "attribution" in fields else "",
         url=_read_url(fields["url"]),
         schedule=_read_choice(fields["schedule"], SCHEDULES) if "schedule" in fields else "",
         layouts=_read_texts(fields, "layouts"),

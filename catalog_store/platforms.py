@@ -6,7 +6,7 @@ adapters, rules or simulated dumps the code names.
 
 from __future__ import annotations
 
-from catalog_store.platform_files import SHIPPED, list_added_folders, read_platforms
+from catalog_store.platform_files import SHIPPED, InputRights, list_added_folders, read_platforms
 
 STREAMSVC_A = "streamsvc_a"
 STREAMSVC_B = "streamsvc_b"
@@ -48,6 +48,14 @@ FINGERPRINT_SOURCES = (AUDIO, FINGERPRINTS)
 
 INPUTS = (*SOURCES, SUGGESTIONS, FINGERPRINTS, AUDIO)
 """All inputs of a nightly build."""
+
+INPUT_RIGHTS = (
+    InputRights(WORKS, "by the terms of the rights collective", "Contains composition data of the mechanical-rights collective."),
+    InputRights(FINGERPRINTS, "CC BY-SA 3.0", "Contains fingerprints of acoustid.org, CC BY-SA 3.0."),
+    InputRights(AUDIO, "the operator's own files"),
+    InputRights(SUGGESTIONS, "given by callers to this catalog"),
+)
+"""Rights of the inputs that are no platforms."""
 
 URL_TEMPLATES = {key: platform.url for key, platform in PLATFORMS.items()}
 """`{id}` is the link's external id; `{slug}` the platform's own slug, `-` where it gave none."""

@@ -44,7 +44,7 @@ from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusy
 from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
-from catalog_store.platforms import PLATFORMS
+from catalog_store.platforms import INPUT_RIGHTS, PLATFORMS
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
 from catalog_store.search.base_documents import SEARCH_DIGESTS
 from catalog_store.search.carried_words import CARRIED_WORDS
@@ -216,6 +216,7 @@ def _build(
         attachments=tuple(describe_file(folder, folder / name) for name in sorted({*attachments, *_CARRIED})),
         sequence=identity.sequence,
         platforms=tuple(PLATFORMS.values()),
+        input_rights=INPUT_RIGHTS,
     ).add_seal()
     # The manifest comes last: a folder without one is never a snapshot.
     (folder / MANIFEST).write_bytes(manifest.encode())

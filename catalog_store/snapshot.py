@@ -31,6 +31,7 @@ manifest.json is UTF-8 JSON, one object:
                    clock; absent in snapshots older than this member
   platforms        [{key, position, owner, licence, url, ...}]: the platforms of the build as their platform.yaml describes them
                    (catalog_store/platform_files.py); absent in snapshots older than this member
+  input_rights     [{key, licence, attribution}]: the inputs that are no platforms
   seal             {members, sha256}: SHA-256 over the values of the named members (see `compute_seal`); absent where `sequence` is
 
 The member that lists a file determines its role (ROLES). A folder may lack all files of a role: it is then whole for the other one.
@@ -49,7 +50,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
-from catalog_store.platform_files import Platform  # noqa: TC001 - msgspec reads the annotations
+from catalog_store.platform_files import InputRights, Platform  # noqa: TC001 - msgspec reads the annotations
 from catalog_store.platforms import PLATFORMS
 from catalog_store.tables import TABLES
 
@@ -128,6 +129,7 @@ class Manifest(msgspec.Struct, frozen=True):
     sequence: int = 0
     seal: Seal | None = None
     platforms: tuple[Platform, ...] = ()
+    input_rights: tuple[InputRights, ...] = ()
 
     def add_seal(self) -> Manifest:
         """Return a copy with a seal over every member that has a value."""

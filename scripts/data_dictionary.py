@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog_store.analyst_file import is_in_file
+from catalog_store.platforms import INPUT_RIGHTS, PLATFORMS
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.files import read_table
 from catalog_store.tables.references import list_references
@@ -33,6 +34,8 @@ _MADE_BY = "`python -m scripts.data_dictionary CATALOG`"
 def render_index(rows: dict[str, int]) -> str:
     """Return the page that lists all tables; `rows` by table."""
     lines = [f"| [{table.name}]({table.name}.md) | {rows[table.name]:,} | {escape(table.description)} |" for table in LISTED]
+    rights = [(one.key, one.licence, one.attribution) for one in PLATFORMS.values()]
+    rights += [(one.key, one.licence, one.attribution) for one in INPUT_RIGHTS]
     return "\n".join(
         [
             "# Data dictionary\n",
@@ -40,6 +43,10 @@ def render_index(rows: dict[str, int]) -> str:
             f"[tutorial](../../tutorial/index.md). {_MADE_BY} writes the pages. [Tables](../tables.md) has the rules of columns.\n",
             "| Table | Rows | Contents |\n|---|---|---|",
             *lines,
+            "\n## Sources\n",
+            "Table `platform` of `catalog.duckdb` and the manifest have the same. Show the attribution where you pass values on.\n",
+            "| Source | Licence | Attribution |\n|---|---|---|",
+            *(f"| `{key}` | {escape(licence)} | {escape(attribution)} |" for key, licence, attribution in rights),
             "",
         ]
     )

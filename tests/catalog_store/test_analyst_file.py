@@ -11,7 +11,9 @@ import pytest
 
 from catalog_store.analyst_file import is_in_file
 from catalog_store.analyst_views import VIEWS
+from catalog_store.platforms import INPUTS, PLATFORMS
 from catalog_store.publisher import publish
+from catalog_store.snapshot import read_manifest
 from catalog_store.tables import TABLES
 from catalog_store.tables.references import list_references
 
@@ -76,6 +78,19 @@ def test_every_view_is_described_answers_and_is_in_the_docs(view: object, file: 
     ]
     assert rows(file, f"FROM {name}")
     assert f"| `{name}` |" in PAGE
+
+
+def test_every_source_of_values_has_licence_and_attribution_in_the_file_and_the_manifest(
+    file: duckdb.DuckDBPyConnection, published: Path
+) -> None:
+    stated = {str(key): (licence, words) for key, licence, words in rows(file, "SELECT platform, licence, attribution FROM platform")}
+    assert stated.keys() == {*PLATFORMS, *INPUTS}
+    assert stated["fingerprints"] == ("CC BY-SA 3.0", "Contains fingerprints of acoustid.org, CC BY-SA 3.0.")
+    assert stated["audio"] == ("the operator's own files", None)
+    assert "musicbrainz.org" in str(stated["catalog_b"][1])
+    manifest = read_manifest(published / "snapshots" / "first")
+    told = {one.key: (one.licence, one.attribution or None) for one in (*manifest.platforms, *manifest.input_rights)}
+    assert told == stated
 
 
 def test_views_return_correct_counts(file: duckdb.DuckDBPyConnection) -> None:
