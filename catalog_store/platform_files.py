@@ -16,7 +16,7 @@ import msgspec
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.identifiers import NUMBER_SHAPE, STREAMSVC_A_SHAPE, UUID_SHAPE
-from yaml_documents import DocumentError, read_document
+from yaml_documents import DocumentError, read_document, suggest_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,6 +92,10 @@ def read_platforms(folders: Iterable[Path]) -> tuple[Platform, ...]:
             for other, place in found.values():
                 _require_difference(platform, file, other, place)
             found[platform.key] = (platform, file)
+    for platform, file in found.values():
+        if platform.genre_scope and platform.genre_scope not in found:
+            scope, meant = platform.genre_scope, suggest_nearest(platform.genre_scope, found)
+            raise DocumentError(str(file), None, "genre_scope", f"{scope!r} is no platform{meant}: name this platform or another one")
     if (count := sum(platform.has_dumps for platform, _ in found.values())) > MOST_PLATFORMS:
         raise DocumentError(SEARCH_PATH, None, "", f"names {count} platforms with dumps; a catalog holds at most {MOST_PLATFORMS}")
     return tuple(sorted((platform for platform, _ in found.values()), key=lambda platform: platform.position))

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from genre_rules.carriers import Carriers, read_carriers
 from genre_rules.documents import LINE, RuleError, format_value, read_document, read_mapping, read_strings, read_word
 from genre_rules.frames import CURATED, Frame, read_frames
+from genre_rules.scopes import read_scopes
 from genre_rules.taxonomy import DEEPEST_LEVEL, MAIN_COUNT, Node, Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOLDER = Path(__file__).parent
-PLATFORMS = ("streamsvc_a", "streamsvc_b", "streamsvc_c", "store_a", "catalog_a", "catalog_b")
-"""The values that `sources` may have: the platform keys of the specification."""
+PLATFORMS = read_scopes()
+"""The values that `sources` may have."""
 WHOLE_STRING = ("exact", "drop", "split_guard")
 """Kinds that apply to whole strings only."""
 KINDS = (*WHOLE_STRING, "phrase", "regex")

@@ -41,7 +41,8 @@ def test_the_search_path_names_folders_separated_by_colons() -> None:
         ("/{id}", "/", "with one {id}"),
         ("https://songs", "http://songs", "expected https://"),
         ('"D[0-9]{1,9}"', '"D[0-9"', "or a regular expression"),
-        ("genre_scope: streamsvc_c", "", "needs `genre_scope:`"),
+        ("genre_scope: streamsvc_d", "", "needs `genre_scope:`"),
+        ("genre_scope: streamsvc_d", "genre_scope: stor_a", "did you mean 'store_a'"),
         ("licence: invented for tests", "", "needs `licence:`"),
     ],
 )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import genre_rules
 from catalog_store import open_catalog
 from catalog_store.platform_files import SEARCH_PATH
 from catalog_store.tables import TABLES
@@ -17,14 +20,21 @@ from tests.contract.conftest import serving
 from tests.rebuild.nights import copy_of, require_consistent
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import BuiltWorld
 
 pytestmark = pytest.mark.slow
 
 ADDED = "tests/added_platforms"
 SONGS = 40
+STYLE = "Own Words 7"
+"""A genre that only a rule with `sources: [streamsvc_d]` understands."""
+RULE = """
+- id: words-of-streamsvc-d
+  kind: exact
+  match: ["Own Words 7"]
+  sources: [streamsvc_d]
+  emit: [Techno]
+"""
 
 
 def write_dump(catalog: Path, folder: Path) -> dict[str, int]:
@@ -39,7 +49,7 @@ def write_dump(catalog: Path, folder: Path) -> dict[str, int]:
             "by_id": f"A{place}",
             "isrc": row["isrc"],
             "seconds": str(row["duration_seconds"]),
-            "style": "Techno",
+            "style": STYLE,
         }
         for place, row in enumerate(chosen)
     ]
@@ -51,13 +61,19 @@ def write_dump(catalog: Path, folder: Path) -> dict[str, int]:
 def test_a_folder_adds_a_platform_and_the_server_reads_it_from_the_snapshot(built_world: BuiltWorld, tmp_path: Path) -> None:
     dumps, catalog = copy_of(built_world, tmp_path)
     songs = write_dump(catalog, dumps / "streamsvc_d" / "2026-11-01")
+    rules = shutil.copytree(Path(genre_rules.__file__).parent, tmp_path / "rules", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    (rules / "rules" / "streamsvc_d.yaml").write_text(RULE)
     # The night after: ids of recordings stay, and the songs join them.
-    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, **{SEARCH_PATH: ADDED})
+    run_module("pipeline", "build", "--dumps", dumps, "--catalog", catalog, **{SEARCH_PATH: ADDED, "CATALOG_RULES": str(rules)})
     require_consistent(catalog)
     assert SEARCH_PATH not in os.environ
     with open_catalog(catalog) as opened:
         found = {song: opened.find_ids_by_external("streamsvc_d", song) for song in songs}
         assert sum(found[song] == [songs[song]] for song in songs) > SONGS * 0.9
+    # Platforms of higher priority decide the genre of most songs; the coverage has what this one's strings mean.
+    coverage = read_table(TABLES["genre_coverage"], catalog / "current" / "tables" / "genre_coverage")
+    said = {row["main"]: row["said_count"] for row in coverage.rows(named=True) if row["platform"] == "streamsvc_d" and row["said_count"]}
+    assert said == {"": SONGS, "Techno": SONGS}
     with serving(catalog, f"sqlite:///{tmp_path / 'accounts.db'}", tmp_path) as api:
         song = next(song for song in songs if found[song] == [songs[song]])
         answer = api.get("/v1/tracks/links", streamsvc_d_id=song)
