@@ -9,6 +9,7 @@ the artist of that name who is credited there by id.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -24,6 +25,9 @@ from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_text_memory, open_workbench
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from catalog_store.remembered_texts import Recall
     from pipeline.paths import BuildPaths
 
 VARIOUS_KEY = "variousartists"
@@ -152,9 +156,14 @@ WHERE version IS NOT NULL OR regexp_matches(
 
 def _find_names_in_titles(bench: Workbench) -> None:
     """Make `title_name`, the names in titles: title, version, place, name, role, is_sure."""
-    known = bench.read_frame(_KNOWN)
-    texts = bench.iterate_texts("title_name", _TITLE_THAT_MAY_NAME)
-    bench.load_blocks("title_name", (find_names_in_titles(titles, known, recall) for titles, recall in texts))
+    # A file, because workers share it: some 50 bytes for each artist with an id.
+    known = bench.spill / "known_artists.arrow"
+    bench.read_frame(_KNOWN).write_ipc(known)
+    bench.load_blocks("title_name", bench.map_texts("title_name", _TITLE_THAT_MAY_NAME, partial(_find_names, known)))
+
+
+def _find_names(known: Path, titles: pl.DataFrame, recall: Recall) -> pl.DataFrame:
+    return find_names_in_titles(titles, pl.read_ipc(known), recall)
 
 
 def _add_keys(bench: Workbench, names: pl.DataFrame, part: str) -> pl.DataFrame:

@@ -23,9 +23,11 @@ from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream
+from pipeline.engine.pool import map_ordered, start_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import polars as pl
 
@@ -40,7 +42,9 @@ IDS_PER_RANGE = 100_000
 _WORD = re.compile(r"\w+")
 
 TEXTS_PER_BUCKET = 250_000
-"""Texts that `derive_texts` holds at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
+"""Texts that `map_texts` works on at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
+TEXTS_FOR_A_POOL = 500_000
+"""Texts from which on workers pay: 5 to 20 CPU-s, and a worker takes one to start."""
 
 
 def open_text_memory(paths: BuildPaths) -> TextMemory:
@@ -113,6 +117,7 @@ class Workbench(QuerySteps):
         super().__init__(connection)
         self.paths = paths
         self.stage = stage
+        self.spill = name_spill_folder(paths, stage)
         self._hidden = {table.name: table for table in ALL_TABLES}
 
     def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
@@ -158,12 +163,13 @@ class Workbench(QuerySteps):
 
     def derive_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
         """Make a named step as `derive` does, for a function that `TextMemory.recall` accepts: a night reads new texts only."""
-        self.load_blocks(name, (recall(texts, function) for texts, recall in self.iterate_texts(name, sql)))
+        self.load_blocks(name, self.map_texts(name, sql, partial(_recall_all, function)))
 
-    def iterate_texts(self, name: str, sql: str) -> Iterator[tuple[pl.DataFrame, Recall]]:
-        """Yield the rows of `sql`, distinct texts, in buckets, each with a call of a function of texts that remembers its results.
+    def map_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame, Recall], pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Yield `function(texts, recall)` for the rows of `sql`, distinct texts, in buckets; many texts are read by workers.
 
-        A bucket has the same texts night after night, however many there are in all. There is one at least, which may be empty.
+        `recall` calls a function of texts and remembers its results. `function` must be picklable. A bucket has the same texts night after
+        night, however many there are in all. There is one at least, which may be empty.
         """
         columns = ", ".join(f'"{column}"' for column in self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").columns)
         self.keep("_text", f"SELECT *, hash({columns}) AS _hash FROM ({sql})")
@@ -171,9 +177,10 @@ class Workbench(QuerySteps):
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
-        for number, bucket in enumerate(names):
-            texts = self.read_frame(f"SELECT {columns} FROM _text WHERE _hash % {buckets} = {number}")
-            yield texts, partial(memory.recall, bucket)
+        select = f"SELECT {columns} FROM _text WHERE _hash % {buckets} = "
+        jobs = ((bucket, self.read_frame(f"{select}{number}")) for number, bucket in enumerate(names))
+        with start_workers(is_small=rows < TEXTS_FOR_A_POOL) as pool:
+            yield from map_ordered(partial(_read_bucket, memory, function), jobs, pool=pool)
         memory.keep_only(f"{self.stage}-{name}", names)
         self.drop("_text")
 
@@ -205,16 +212,32 @@ class Workbench(QuerySteps):
         return writer.rows
 
 
+def _recall_all(function: Callable[[pl.DataFrame], pl.DataFrame], texts: pl.DataFrame, recall: Recall) -> pl.DataFrame:
+    return recall(texts, function)
+
+
+def _read_bucket(
+    memory: TextMemory, function: Callable[[pl.DataFrame, Recall], pl.DataFrame], job: tuple[str, pl.DataFrame]
+) -> pl.DataFrame:
+    bucket, texts = job
+    return function(texts, partial(memory.recall, bucket))
+
+
 def order_sql(table: Table, sql: str) -> str:
     """Return `sql` in the table's order. For reproducible bytes its rows must be unique in the order's columns."""
     order = ", ".join(f'"{column}" NULLS FIRST' for column in table.order)
     return f"SELECT * FROM ({sql}) ORDER BY {order}"
 
 
+def name_spill_folder(paths: BuildPaths, stage: str) -> Path:
+    """Return the folder of the data that a stage spills."""
+    return paths.root / "work" / "spill" / stage
+
+
 @contextmanager
 def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
     """Open the workbench of `stage`; its spilled data is removed when it closes."""
-    spill = paths.root / "work" / "spill" / stage
+    spill = name_spill_folder(paths, stage)
     # A killed step leaves its spilled data behind.
     shutil.rmtree(spill, ignore_errors=True)
     try:

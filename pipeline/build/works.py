@@ -160,9 +160,13 @@ def _read_claims(bench: Workbench) -> None:
     bench.keep("said", _SAID)
     bench.keep("work_title", _WORK_TITLE)
     titles = "SELECT title AS text FROM work_title UNION SELECT recording_title FROM voice WHERE recording_title IS NOT NULL"
-    bench.derive_texts("title_form", titles, lambda rows: read_title_forms(rows["text"]))
+    bench.derive_texts("title_form", titles, partial(_read_forms, read_title_forms))
     artists = "SELECT DISTINCT artist_credit AS text FROM voice WHERE artist_credit IS NOT NULL"
-    bench.derive_texts("artist_form", artists, lambda rows: read_artist_forms(rows["text"]))
+    bench.derive_texts("artist_form", artists, partial(_read_forms, read_artist_forms))
+
+
+def _read_forms(read: Callable[[pl.Series], pl.DataFrame], texts: pl.DataFrame) -> pl.DataFrame:
+    return read(texts["text"])
 
 
 def _judge_codes(bench: Workbench) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.publisher import publish
-from pipeline.defs import catalog_assets, linkage_assets
+from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.snapshot_assets import PUBLISHED
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.readers import ndjson
@@ -162,8 +162,11 @@ def test_a_missing_client_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPat
 
 
 JSON_PLATFORM = "store_a"
-CLUSTER_STEPS = ("atoms", "edges", "clusters", "recording_ids", "recordings", "links", "genres", "tracks")
-"""Steps from `atoms` on that send work to a cluster, and `clusters`, which is between them."""
+CLUSTER_STEPS = ("atoms", "edges", "clusters", "recording_ids", "artists", "recordings", "counts", "links", "genres", "tracks")
+"""Steps from `atoms` on that send work to a cluster, and two between them that do not."""
+ON_THE_DRIVER = {"clusters", "counts"}
+SHARED_TABLES = {"recording_release", "artist", "label"}
+"""Tables that two steps write."""
 
 
 def hash_files(folder: Path, pattern: str = "*") -> dict[str, str]:
@@ -188,14 +191,13 @@ def test_every_step_gives_the_tables_of_the_shared_world_on_a_cluster(built_worl
     shutil.rmtree(staging)
     runs: dict[str, Callable[[], object]] = {"staging": partial(stage_newest, JSON_PLATFORM, there.landing(JSON_PLATFORM), staging)}
     compared = [(here.staging(JSON_PLATFORM), staging)]
-    steps = {step.name: step for step in [*linkage_assets.list_steps(), *catalog_assets.list_steps()]}
+    steps = {step.name: step for step in [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]}
     for name in CLUSTER_STEPS:
         runs[name] = partial(steps[name].run, there)
-        # The step `releases` has written recording_release.
-        tables = [table.name for table in steps[name].tables if table.name != "recording_release"]
+        tables = [table.name for table in steps[name].tables]
         compared += [(here.table(table), there.table(table)) for table in tables]
-    for _, folder in compared[1:]:
-        shutil.rmtree(folder)
+        for table in {*tables} - SHARED_TABLES:
+            shutil.rmtree(there.table(table))
     worked = set()
     with use_engine(engine):
         for name, run in runs.items():
@@ -203,7 +205,7 @@ def test_every_step_gives_the_tables_of_the_shared_world_on_a_cluster(built_worl
                 run()
             worked |= {name} if usage.worker_cpu_seconds else set()
         snapshot = publish_tables(there, here.current.resolve().name)
-    assert worked == set(runs) - {"clusters"}
+    assert worked == set(runs) - ON_THE_DRIVER
     assert not list(there.root.rglob("*.pending"))
     for one, other in compared:
         assert hash_files(other, "*.parquet") == hash_files(one, "*.parquet"), other
