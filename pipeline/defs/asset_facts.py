@@ -4,9 +4,10 @@ They follow from the description of a platform, the specs of tables and the func
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from graphlib import TopologicalSorter
 from importlib.util import find_spec
 from inspect import getsourcefile, getsourcelines, unwrap
 from pathlib import Path
@@ -30,16 +31,29 @@ def add_facts(
 ) -> list[dg.AssetsDefinition]:
     """Return the assets with their facts."""
     runs = {build_table_key(table): step.run for step in steps for table in step.tables}
+    assets = list(assets)
+    before = list_before(assets)
     with warnings.catch_warnings():
         # Code references are in beta. The version of Dagster is pinned, and a change would show in the tests.
         warnings.simplefilter("ignore", dg.BetaWarning)
-        return list(dg.map_asset_specs(partial(_add_facts, runs=runs, sources=sources), list(assets)))
+        return list(dg.map_asset_specs(partial(_add_facts, runs=runs, sources=sources, before=before), assets))
+
+
+def list_before(assets: Sequence[dg.AssetsDefinition]) -> dict[dg.AssetKey, frozenset[dg.AssetKey]]:
+    """Return the assets that are made before each asset or by the same step. A step that reads a table may read its siblings, too."""
+    made_by = {key: place for place, made in enumerate(assets) for key in made.keys}
+    reads = {place: {made_by[dep.asset_key] for spec in made.specs for dep in spec.deps} - {place} for place, made in enumerate(assets)}
+    before: dict[int, frozenset[dg.AssetKey]] = {}
+    for place in TopologicalSorter(reads).static_order():
+        before[place] = frozenset(assets[place].keys).union(*(before[one] for one in reads[place]))
+    return {key: before[place] for key, place in made_by.items()}
 
 
 def _add_facts(
     spec: dg.AssetSpec,
     runs: Mapping[dg.AssetKey, Callable[..., object]],
     sources: Mapping[str, Source],
+    before: Mapping[dg.AssetKey, frozenset[dg.AssetKey]],
 ) -> dg.AssetSpec:
     layer, name = spec.key.path[0], spec.key.path[-1]
     platform = PLATFORMS.get(name) if layer in BY_PLATFORM else None
@@ -48,7 +62,7 @@ def _add_facts(
     if references := _list_code(name) if layer in BY_PLATFORM else _list_function(runs.get(spec.key)):
         metadata["dagster/code_references"] = dg.CodeReferencesMetadataValue(code_references=references)
     if layer not in BY_PLATFORM and name in TABLES and build_table_key(TABLES[name]) == spec.key:
-        metadata["dagster/column_lineage"] = build_column_lineage(TABLES[name])
+        metadata["dagster/column_lineage"] = build_column_lineage(TABLES[name], before[spec.key])
     described = spec.merge_attributes(owners=[platform.owner if platform else OWNER], tags=tags, metadata=metadata, kinds={"python"})
     source = sources.get(name)
     if layer == "staging" and source and source.fresh_days:

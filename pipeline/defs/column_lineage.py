@@ -3,6 +3,8 @@
 Most of it follows from the names of columns. Columns that a build computes by itself, as ids, counts and verdicts, come from no column.
 """
 
+from collections.abc import Container
+
 import dagster as dg
 
 from catalog_store.tables import STAGED_TABLES, TABLES, Column, Table
@@ -119,8 +121,10 @@ def find_origin(table: Table, column: Column) -> str:
     if made_from is None:
         return ""
     field, _, said = column.name.rpartition("_")
-    # The position of a row is the order within its own table.
-    names = [column.name] if column.name != "position" else []
+    # The position of a row is the order within its own table, and an id of the catalog is not the id of a platform, which is a text.
+    types = {one.name: one.type for one in made_from.columns}
+    is_own = column.name == "position" or (column.name.endswith("_id") and types.get(column.name) != column.type)
+    names = [] if is_own else [column.name]
     if column.name in _PLATFORM_WORDS or said == "platform":
         names.append("platform")
     elif column.name in {"external_id", "record_count", "source_count"} or column.name.endswith("_external_id"):
@@ -130,12 +134,16 @@ def find_origin(table: Table, column: Column) -> str:
     return next((f"{made_from.name}.{name}" for name in names if name in made_from.column_names), "")
 
 
-def build_column_lineage(table: Table) -> dg.TableColumnLineage:
-    """Return where the values of a table's columns come from: columns of staging, and columns of other tables that they refer to."""
-    # A key may be both: made from the column that it refers to.
-    lineage = {
-        column.name: list(dict.fromkeys((*_list_origins(table, column), *_list_referred(table, column)))) for column in table.columns
-    }
+def build_column_lineage(table: Table, before: Container[dg.AssetKey]) -> dg.TableColumnLineage:
+    """Return where the values of a table's columns come from: columns of staging, and columns of other tables that they refer to.
+
+    `before`: assets that are made before or with the table. References to later tables are keys and no origins.
+    """
+    lineage = {}
+    for column in table.columns:
+        # A key may be both: made from the column that it refers to.
+        deps = dict.fromkeys((*_list_origins(table, column), *_list_referred(table, column)))
+        lineage[column.name] = [dep for dep in deps if dep.asset_key in before]
     return dg.TableColumnLineage(deps_by_column={name: deps for name, deps in lineage.items() if deps})
 
 
