@@ -46,7 +46,7 @@ from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.platforms import INPUT_RIGHTS, PLATFORMS
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
-from catalog_store.search.base_documents import SEARCH_DIGESTS
+from catalog_store.search.base_documents import SEARCH_BASE
 from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import BODY_DIGESTS, build_serving
@@ -88,7 +88,7 @@ ID_KINDS = ("recording", "artist", "release", "label")
 """Kinds of ids that are never issued twice; the table of each has the column `<kind>_id`."""
 
 _LOCK = ".publish.lock"
-_CARRIED = (*BODY_DIGESTS, SEARCH_DIGESTS, *CARRIED_WORDS)
+_CARRIED = (*BODY_DIGESTS, *SEARCH_BASE, *CARRIED_WORDS)
 """Files beside the catalog by which the next publish shares this one's."""
 
 

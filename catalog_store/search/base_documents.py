@@ -2,7 +2,7 @@
 
 A document counts as unchanged if its names, popularity and pairs are those of the base. Its pairs may change without it, because a name is
 indexed by its rarest words. Beside the catalog, a snapshot keeps `search_digests.npy`, uint64 [N]: a digest of all that of each document of
-the base. layout.py specifies base and delta, layer_build.py writes them.
+the base, and the postings that the base leaves out (CUT_POSTINGS). layout.py specifies base and delta, layer_build.py writes them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from catalog_store.layered_order import ABSENT, compare_orders
 from catalog_store.published_files import has_published, link_or_copy
 from catalog_store.ranked_ids import number_ids
 from catalog_store.search.credit_build import hash_texts
-from catalog_store.search.layer_build import ListNumbers
+from catalog_store.search.layer_build import CUT_POSTINGS, ListNumbers
 from catalog_store.search.layout import BASE_CAP, BASE_FILES, FORMAT_FILE, POSTINGS_CAP
 from catalog_store.snapshot import SEARCH_FOLDER, SERVING_FOLDER
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from catalog_store.layered_order import Difference
 
 SEARCH_DIGESTS = "search_digests.npy"
-"""The file that `build_search` writes beside the catalog, for the next build."""
+"""Digests of the documents of the base."""
+SEARCH_BASE = (SEARCH_DIGESTS, *CUT_POSTINGS)
+"""Files that `build_search` writes beside the catalog with a base, for the next build."""
 MERGED_AT = 0.1
 """Documents of the delta by those of the base from which all are written as a new base."""
 _POSTINGS_PER_BLOCK = 8_000_000
@@ -54,7 +56,7 @@ class BaseDocuments:
     def open(cls, snapshot: Path | None, version: int) -> BaseDocuments | None:
         """Open the base of a snapshot; None if it is damaged or has another format than `version`."""
         serving = f"{SERVING_FOLDER}/{SEARCH_FOLDER}"
-        if snapshot is None or not has_published(snapshot, (SEARCH_DIGESTS, *(f"{serving}/{name}" for name in (FORMAT_FILE, *BASE_FILES)))):
+        if snapshot is None or not has_published(snapshot, (*SEARCH_BASE, *(f"{serving}/{name}" for name in (FORMAT_FILE, *BASE_FILES)))):
             return None
         content = json.loads((snapshot / serving / FORMAT_FILE).read_text())
         return cls(snapshot, content["bucket_bits"]) if content["format_version"] == version else None
@@ -95,7 +97,8 @@ class BaseDocuments:
         """Share the files of the base with the index in `folder`."""
         for name in BASE_FILES:
             link_or_copy(self.folder / name, folder / name)
-        link_or_copy(self.snapshot / SEARCH_DIGESTS, digests / SEARCH_DIGESTS)
+        for name in SEARCH_BASE:
+            link_or_copy(self.snapshot / name, digests / name)
 
     def number_lists(self, lists: Iterable[pl.Series], base_numbers: NDArray[np.uint32]) -> ListNumbers:
         """Return the numbers of the lists of artists. `lists` are the texts of all documents, block by block."""
@@ -110,7 +113,8 @@ class BaseDocuments:
         return ListNumbers(hashes, numbers, len(map_array(self.folder / "credit_starts.npy")) - 1)
 
     def _has_enough_postings(self, dead: NDArray[np.bool_]) -> bool:
-        """Return whether each pair whose postings were cut still has as many as are read."""
+        """Return whether each pair whose postings were cut still has as many as are read, or all that count."""
+        cut_places, cut_documents = (map_array(self.snapshot / name) for name in CUT_POSTINGS)
         starts, tags, documents = (map_array(self.folder / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
         for first in range(0, max(0, len(tags) - BASE_CAP + 1), _POSTINGS_PER_BLOCK):
             block = tags[first : first + _POSTINGS_PER_BLOCK + BASE_CAP - 1]
@@ -118,6 +122,10 @@ class BaseDocuments:
             # Tags ascend inside a bucket, so equal ones at this distance in one bucket are a pair that was cut.
             ends = begins + BASE_CAP - 1
             cut = begins[np.searchsorted(starts, begins, side="right") == np.searchsorted(starts, ends, side="right")]
-            if any(np.count_nonzero(dead[documents[begin : begin + BASE_CAP]]) > BASE_CAP - POSTINGS_CAP for begin in cut.tolist()):
-                return False
+            for begin in cut.tolist():
+                if np.count_nonzero(dead[documents[begin : begin + BASE_CAP]]) > BASE_CAP - POSTINGS_CAP:
+                    left_out = slice(*np.searchsorted(cut_places, [begin, begin + 1]))
+                    # Where an artist of many recordings has another name, the delta has all documents of the pair.
+                    if not dead[cut_documents[left_out]].all():
+                        return False
         return True

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+CUT_POSTINGS = ("search_cut_places.npy", "search_cut_documents.npy")
+"""Files beside the catalog: of each posting beyond the cap of its pair in the base, the place of the pair's first posting in
+pair_documents.npy, uint64, ascending, and the document, uint32."""
 _WORDS_PER_WRITE = 100_000
 _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "sounds": pl.List(pl.String)})
 
@@ -143,11 +146,11 @@ def write_artists(layer: Layer, base: ListNumbers | None = None) -> None:
         write_array(layer.folder / "credit_of.npy", known)
 
 
-def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_bits: int, cap: int) -> None:
+def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_bits: int, cap: int, cut: Path | None = None) -> None:
     """Sort each partition by one key, which packs the rest of bucket and tag with the document.
 
     `bits` are those of the base's buckets, and with TAG_BITS more they tell pairs apart. All pairs of a partition share its top bits, so
-    the key leaves them out. Each pair keeps at most `cap` documents.
+    the key leaves them out. Each pair keeps at most `cap` documents. The others go to the files CUT_POSTINGS in the folder `cut`.
     """
     known_bits = partitions.bit_length() - 1
     document_bits = max(1, (layer.documents - 1).bit_length()) if layer.documents else 1
@@ -162,6 +165,8 @@ def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_b
         ArrayWriter(layer.folder / "pair_starts.npy", np.uint64 if layer.documents * 16 >= 1 << 32 else np.uint32) as starts,
         ArrayWriter(layer.folder / "pair_tags.npy", np.uint16 if tag_bits == TAG_BITS else np.uint32) as tags,
         ArrayWriter(layer.folder / "pair_documents.npy", np.uint32) as posted,
+        ArrayWriter((cut or layer.work) / CUT_POSTINGS[0], np.uint64) as cut_places,
+        ArrayWriter((cut or layer.work) / CUT_POSTINGS[1], np.uint32) as cut_documents,
     ):
         for number in range(partitions):
             rows = layer.read_pairs(number)
@@ -169,26 +174,28 @@ def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_b
             kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
             keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
             del rows, kept
-            keys = _cap_postings(keys, document_bits, cap)
+            keys, beyond = _cap_postings(keys, document_bits, cap)
             pairs = keys >> np.uint64(document_bits)
+            documents = np.uint64((1 << document_bits) - 1)
+            cut_places.append(np.searchsorted(pairs, beyond >> np.uint64(document_bits)) + posted.length)
+            cut_documents.append(beyond & documents)
             # Buckets without pairs begin where the next bucket does.
             bucket_of = pairs >> np.uint64(bits + TAG_BITS - layer_bits)
             first_of = np.searchsorted(bucket_of, np.arange(buckets, dtype=np.uint64), side="left")
             starts.append(first_of.astype(np.uint64) + np.uint64(posted.length))
             pairs |= np.uint64(number << kept_bits)
             tags.append((pairs & np.uint64((1 << tag_bits) - 1)).astype(tags.dtype))
-            posted.append((keys & np.uint64((1 << document_bits) - 1)).astype(np.uint32))
+            posted.append((keys & documents).astype(np.uint32))
         starts.append(np.array([posted.length], dtype=np.uint64))
 
 
-def _cap_postings(keys: NDArray[np.uint64], document_bits: int, cap: int) -> NDArray[np.uint64]:
-    """Drop repetitions from sorted keys and keep at most `cap` documents per pair."""
+def _cap_postings(keys: NDArray[np.uint64], document_bits: int, cap: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Drop repetitions from sorted keys. Return at most `cap` keys per pair, and the others."""
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
     if len(keys) <= cap:
-        return keys
+        return keys, keys[:0]
     pairs = keys >> np.uint64(document_bits)
     # Keys are sorted, so an entry is beyond the cap exactly when the entry `cap` places before it has the same pair. The first entries of a
     # pair are its most popular documents.
     kept = np.concatenate([np.ones(cap, dtype=bool), pairs[cap:] != pairs[:-cap]])
-    capped: NDArray[np.uint64] = keys[kept]
-    return capped
+    return keys[kept], keys[~kept]

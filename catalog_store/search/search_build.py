@@ -131,7 +131,7 @@ def build_search(
         write_documents(whole, ids, popularity)
         write_artists(whole)
         write_titles(whole, counts)
-        write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP)
+        write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP, digests)
         numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
         known_lists = None
     if carried:

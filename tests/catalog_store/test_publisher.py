@@ -19,7 +19,7 @@ from catalog_store.publisher import (
     rollback,
 )
 from catalog_store.reader import open_catalog
-from catalog_store.search.base_documents import SEARCH_DIGESTS
+from catalog_store.search.base_documents import SEARCH_BASE
 from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.serving.serving_build import BODY_DIGESTS
 from catalog_store.snapshot import MANIFEST, hash_file, read_manifest, verify
@@ -244,7 +244,7 @@ def test_manifest_of_a_published_snapshot_lists_parts_and_attachments_in_order(s
     ]
     sizes = [(divided / f"part-0000{number}.parquet").stat().st_size for number in (0, 1)]
     assert (recording.rows, recording.bytes, [part.bytes for part in recording.files]) == (20, sum(sizes), sizes)
-    assert [file.path for file in manifest.attachments] == sorted(["a.txt", "b.txt", *BODY_DIGESTS, SEARCH_DIGESTS, *CARRIED_WORDS])
+    assert [file.path for file in manifest.attachments] == sorted(["a.txt", "b.txt", *BODY_DIGESTS, *SEARCH_BASE, *CARRIED_WORDS])
     served = [file.path for file in manifest.serving]
     assert served == sorted(served)
     assert manifest.analyst_file.path == "catalog.duckdb"

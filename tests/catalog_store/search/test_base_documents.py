@@ -16,6 +16,7 @@ from catalog_store.queries.track_search import Request, search
 from catalog_store.search import base_documents, carried_words, search_build
 from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
 from catalog_store.search.carried_words import CARRIED_WORDS
+from catalog_store.search.layer_build import CUT_POSTINGS
 from catalog_store.search.layout import BASE_CAP, FORMAT_VERSION, POSTINGS_CAP
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
@@ -140,6 +141,41 @@ def test_nights_answer_as_an_index_that_is_made_anew(tmp_path: Path, monkeypatch
     assert len(map_array(folder / "serving" / "search" / "delta" / "ids.npy")) > 50 or merged_at < 1
 
 
+@pytest.mark.parametrize("renamed", [1, 2 / 3])
+def test_a_renamed_artist_of_many_recordings_leaves_the_base_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: float
+) -> None:
+    monkeypatch.setattr(base_documents, "MERGED_AT", 10)
+    for module in (base_documents, carried_words):
+        monkeypatch.setattr(module, "has_published", lambda *_: True)
+    # A query reads more than these, so both layers together must have what an index made anew has.
+    for name in ("BASE_CAP", "POSTINGS_CAP"):
+        monkeypatch.setattr(search_build, name, 30)
+        monkeypatch.setattr(base_documents, name, 30)
+    chance = random.Random(3)  # noqa: S311 - test data
+    rows: Rows = {"recording": [], "recording_artist": []}
+    add_recordings(rows, chance, range(1, 200))
+    credited = [row for row in rows["recording_artist"] if row["recording_id"] <= 90]
+    for row in credited:
+        row["name"] = "Zorbal Quintesk"
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        (folder / "serving").mkdir(parents=True)
+    build_search(write_tables(tmp_path / "tables-1", rows), first / "serving" / "search", digests=first)
+    for row in credited[: int(len(credited) * renamed)]:
+        row["name"] = "Zorbal Quintesk Junior"
+    tables = write_tables(tmp_path / "tables-2", rows)
+    build_search(tables, second / "serving" / "search", previous=first, digests=second)
+    # Where some recordings keep the name, those beyond the cap of the base may be wanted now.
+    places = [folder / "serving" / "search" / "ids.npy" for folder in (first, second)]
+    assert places[0].samefile(places[1]) == (renamed == 1)
+    assert all((first / name).samefile(second / name) == (renamed == 1) for name in CUT_POSTINGS)
+    build_search(tables, tmp_path / "anew")
+    tonight, anew = SearchIndex(second / "serving" / "search"), SearchIndex(tmp_path / "anew")
+    for asked in draw_questions(rows, 100, seed=5):
+        assert answer(tonight, asked) == answer(anew, asked), asked
+
+
 def test_unchanged_tables_share_all_documents(tmp_path: Path) -> None:
     tables = write_frames(tmp_path / "tables", make_frames(40, 1))
     first, second = (publish(tables, tmp_path, snapshot_id=name, next_ids={}).folder / "serving" / "search" for name in ("first", "second"))
@@ -170,8 +206,23 @@ def test_another_format_or_no_digests_give_no_base(tmp_path: Path) -> None:
     assert BaseDocuments.open(None, version) is None
 
 
-@pytest.mark.parametrize(("replaced", "stays"), [(BASE_CAP - POSTINGS_CAP, True), (BASE_CAP - POSTINGS_CAP + 1, False)])
-def test_base_is_given_up_once_a_cut_pair_has_too_few_postings(tmp_path: Path, replaced: int, stays: bool) -> None:  # noqa: FBT001 - a case
+@pytest.mark.parametrize(
+    ("replaced", "beyond", "stays"),
+    [
+        (BASE_CAP - POSTINGS_CAP, 3, True),
+        (BASE_CAP - POSTINGS_CAP + 1, 3, False),
+        # The delta has all documents of the pair: those that the base leaves out were replaced, or there are none.
+        (BASE_CAP - 5, 0, True),
+        (BASE_CAP + 30, 25, True),
+        (BASE_CAP + 30, 26, False),
+    ],
+)
+def test_base_is_given_up_once_a_cut_pair_has_too_few_postings(
+    tmp_path: Path,
+    replaced: int,
+    beyond: int,
+    stays: bool,  # noqa: FBT001 - a case
+) -> None:
     search_folder = tmp_path / "serving" / "search"
     search_folder.mkdir(parents=True)
     count, begin = 20_000, 77
@@ -187,6 +238,10 @@ def test_base_is_given_up_once_a_cut_pair_has_too_few_postings(tmp_path: Path, r
         write_array(search_folder / f"{name}.npy", values)
     digests = np.arange(count, dtype=np.uint64)
     write_array(tmp_path / SEARCH_DIGESTS, digests)
+    # Documents of this pair and, still valid, of other pairs before and behind it.
+    left_out = {begin - 1: [count - 1], begin: begin + BASE_CAP + 10 + np.arange(beyond), begin + BASE_CAP: [count - 2]}
+    write_array(tmp_path / CUT_POSTINGS[0], np.repeat(np.array([*left_out], np.uint64), [len(found) for found in left_out.values()]))
+    write_array(tmp_path / CUT_POSTINGS[1], np.concatenate([*left_out.values()]).astype(np.uint32))
     changed = digests.copy()
     changed[begin + 5 : begin + 5 + replaced] += np.uint64(1 << 40)
     base = BaseDocuments(tmp_path, 2)
