@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+from catalog_store.platforms import CATALOG_PLATFORMS, WORKS
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake import newest_dump
 from pipeline.dumps.intake.newest_dump import stage_newest
@@ -16,6 +18,8 @@ from pipeline.dumps.landing.sources import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 TRACK = {
     "id": 1,
@@ -64,6 +68,19 @@ def test_dump_of_another_day_with_equal_files_keeps_tables_rejects_and_counts(tm
     assert "dump 2026-09-02" in newest_dump.describe_tables_in_use(staged)
     assert stage_newest("store_a", deliver(tmp_path, "2026-09-03", lines(1, 3)), staged).status == "staged"
     assert staged_ids(tmp_path) == ["1", "3"]
+
+
+@pytest.mark.parametrize("platform", [*CATALOG_PLATFORMS, WORKS])
+def test_no_platform_reads_equal_files_again(
+    built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    (dump,) = (built_world.dumps / platform).iterdir()
+    shutil.copytree(dump, tmp_path / "up" / "2026-10-01")
+    land(Source(platform, str(tmp_path / "up")), tmp_path / "zone")
+    staged = shutil.copytree(built_world.catalog / "work" / "staging" / platform, tmp_path / "staged")
+    monkeypatch.setattr(newest_dump, "stage_dump", lambda *_arguments, **_options: pytest.fail("it was read again"))
+    intake = stage_newest(platform, tmp_path / "zone", staged)
+    assert (intake.status, intake.dump, intake.problem) == ("unchanged", "2026-10-01", None)
 
 
 def test_equal_contents_under_another_name_are_staged_again(tmp_path: Path) -> None:
