@@ -26,7 +26,8 @@ def read_scopes(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     for folder in (_SHIPPED, *added):
         if not folder.is_dir():
             raise RuleError(f"{folder}: is no folder of platforms: correct {_SEARCH_PATH}, or restore the folder")
-        for file in sorted(folder.glob(f"*/{_FILE_NAME}")):
+        # A glob would take a folder that may not be read for an empty one.
+        for file in sorted(file for each in folder.iterdir() if (file := each / _FILE_NAME).is_file()):
             fields = read_mapping(read_document(file), f"{file}:1", "the file")
             # Platforms that are only linked to have no strings.
             if "genre_scope" in fields:
