@@ -147,7 +147,7 @@ class SecondFactor:
         present = int(self._clock().timestamp()) // STEP_SECONDS
         for step in (present + drift for drift in _DRIFT):
             if secret is not None and hmac.compare_digest(compute_code(self._seal.open(secret), step).encode(), code.encode()):
-                # Of two uses at once, one finds the step taken.
+                # One of two uses at once finds the step taken.
                 newer = (dashboard_user.c.user_id == user_id) & (dashboard_user.c.totp_step < step)
                 if connection.execute(dashboard_user.update().where(newer).values(totp_step=step)).rowcount:
                     return

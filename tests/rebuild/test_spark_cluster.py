@@ -89,7 +89,7 @@ def test_the_entry_point_of_the_image_starts_an_executor(tmp_path: Path) -> None
         driver = subprocess.Popen([str(PYTHON), "-c", ASK, spark.url], cwd=ROOT, env=here, stdout=subprocess.PIPE, text=True)
         until(lambda: spark.has_logged("Registered app"), "the driver", driver)
         [application] = set(re.findall(r"app-\d+-\d+", spark.log.read_text(encoding="utf-8")))
-        # What Spark sets in the pod of an executor.
+        # Spark sets these in the pod of an executor.
         pod = {"POD_IP": "127.0.0.1", "POD_NAME": "pod", "ID": "1", "CORES": "2", "MEMORY": "1g"}
         options = {f"SPARK_JAVA_OPT_{number}": f"--add-opens=java.base/{name}=ALL-UNNAMED" for number, name in enumerate(OPENED)}
         place = {"SPARK_DRIVER_URL": f"spark://CoarseGrainedScheduler@127.0.0.1:{port}", "SPARK_APPLICATION_ID": application}
