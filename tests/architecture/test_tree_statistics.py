@@ -102,7 +102,18 @@ def test_trace_keeps_files_of_the_tree_and_counts_the_switches_between_them() ->
 def test_hook_notes_the_calls_between_two_signals(tmp_path: Path) -> None:
     for name in ("before", "between"):
         (tmp_path / f"{name}.py").write_text("def call(): pass\n")
-    program = "import before, between\nbefore.call()\nfor line in iter(input, ''):\n    between.call()\n    print(flush=True)\n"
+    # A signal that arrives just before a blocking read waits until the read ends, so the program reads only what is there.
+    program = """
+import before, between, select, sys
+before.call()
+while True:
+    while not select.select([sys.stdin], [], [], 0.05)[0]:
+        pass
+    if not sys.stdin.readline().strip():
+        break
+    between.call()
+    print(flush=True)
+"""
     environment = {**os.environ, "PYTHONPATH": f"{HOOK}:{tmp_path}", "REQUEST_TRACE_FOLDER": str(tmp_path)}
     with subprocess.Popen(
         [sys.executable, "-c", program], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
