@@ -22,9 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*arguments: str) -> tuple[float, str]:
-    """Run `python -m pipeline <arguments>` and return wall seconds and standard output."""
+    """Run `python -m pipeline <arguments>` and return wall seconds and standard output; exit with all that a failed command said."""
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "pipeline", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"pipeline {' '.join(arguments)} exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return time.perf_counter() - started, done.stdout
 
 
