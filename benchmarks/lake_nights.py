@@ -1,4 +1,4 @@
-"""The lake over the snapshots of a catalog: bytes and processor time of each night, the share of changed rows, and whether rows are equal.
+"""The lake over the snapshots of a catalog: bytes and processor time of each night, changed rows, and whether rows and changes are equal.
 
     python -m benchmarks.lake_nights WORK/night-3 --lake DIR
 
@@ -11,23 +11,27 @@ import argparse
 import json
 import resource
 import subprocess
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from catalog_store import open_catalog
 from catalog_store.analyst_file import is_in_file
 from catalog_store.folder_listing import list_tree
 from catalog_store.lake import Lake, commit_snapshot, expire_versions, find_interpreter, list_builds
 from catalog_store.publisher import list_snapshots
+from catalog_store.snapshot_difference import compare_snapshots
 
 if TYPE_CHECKING:
     from catalog_store.snapshot import Snapshot
 
-_COUNT = """
+_ASK = """
 import json, sys
 from catalog_store.lake_writer import attach
 job = json.load(sys.stdin)
 with attach(job) as database:
-    print(json.dumps([database.execute(sql).fetchone()[0] for sql in job["sql"]]))
+    print(json.dumps([database.execute(sql).fetchall() for sql in job["sql"]]))
 """
 
 
@@ -37,6 +41,14 @@ def measure_files(lake: Lake) -> tuple[int, int]:
     return sum(file.stat().st_size for file in files), len(files)
 
 
+def ask(lake: Lake, queries: list[str]) -> list[list[list[Any]]]:
+    """Return the rows of each query."""
+    job = json.dumps({"lake": lake.database, "data": lake.data, "sql": queries})
+    found = subprocess.run([find_interpreter(), "-c", _ASK], input=job, capture_output=True, text=True, check=True)
+    answer: list[list[list[Any]]] = json.loads(found.stdout)
+    return answer
+
+
 def count_differences(lake: Lake, snapshot: Snapshot, version: int, names: list[str]) -> int:
     """Return how many rows of the version and of the snapshot's parts have no equal on the other side."""
     queries = []
@@ -44,9 +56,40 @@ def count_differences(lake: Lake, snapshot: Snapshot, version: int, names: list[
         parts = ", ".join(f"'{snapshot.folder / part.path}'" for part in snapshot.manifest.tables[name].files)
         one, other = f"FROM lake.{name} AT (VERSION => {version})", f"FROM read_parquet([{parts}])"
         queries.append(f"SELECT count(*) FROM (({one} EXCEPT ALL {other}) UNION ALL ({other} EXCEPT ALL {one}))")
-    job = json.dumps({"lake": lake.database, "data": lake.data, "sql": queries})
-    found = subprocess.run([find_interpreter(), "-c", _COUNT], input=job, capture_output=True, text=True, check=True)
-    return sum(json.loads(found.stdout))
+    return sum(count for [[count]] in ask(lake, queries))
+
+
+def list_changes(root: Path, old: Snapshot, new: Snapshot) -> list[list[Any]]:
+    """Return what `/v1/changes` lists between the builds: kind, change, old id, new id."""
+    found: list[list[Any]] = []
+    with open_catalog(root) as catalog:
+        cursor = None
+        while True:
+            page = catalog.list_changes(old.id, until=new.id, cursor=cursor)
+            found += [[one.kind, one.change, one.old_id, one.new_id] for one in page.changes]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+
+def compare_changes(root: Path, lake: Lake, old: Snapshot, new: Snapshot) -> str:
+    """Return how many ids and fields changed, and whether `/v1/changes`, the lake and `catalog_store diff` agree on them."""
+    changes = list_changes(root, old, new)
+    difference = compare_snapshots(old, new)
+    ids, gained, fields = ask(
+        lake,
+        [
+            f"SELECT kind, change, old_id, new_id FROM lake.id_change WHERE build = '{new.id}' AND change <> 'gained'",
+            f"SELECT kind, count(*) FROM lake.gained_id WHERE build = '{new.id}' GROUP BY kind",
+            f"SELECT table_name, column_name, row_count FROM lake.changed_field WHERE build = '{new.id}'",
+        ],
+    )
+    counted = Counter((kind, change) for kind, change, *_ in changes) + Counter({(kind, "gained"): count for kind, count in gained})
+    of_diff = Counter({(kind, change): count for kind, counts in difference.ids.items() for change, count in counts.items()})
+    columns = {(name, column): count for name, table in difference.tables.items() for column, count in table.columns.items()}
+    is_equal = sorted(ids, key=str) == sorted(changes, key=str) and counted == +of_diff
+    are_fields = {(name, column): count for name, column, count in fields} == columns
+    return f"{len(changes)} changed ids, {sum(columns.values())} changed fields; equal: {is_equal}, {are_fields}"
 
 
 def main() -> None:
@@ -78,6 +121,8 @@ def main() -> None:
     ]
     differing = {one.id: count_differences(lake, one, versions[one.id], tables) for one in snapshots}
     print(f"\nrows that differ between a version and its snapshot, {', '.join(tables)}: {differing}")
+    for older, newer in pairwise(snapshots):
+        print(f"{older.id} to {newer.id}: {compare_changes(options.catalog, lake, older, newer)}", flush=True)
     spent = _measure_children()
     expire_versions(options.lake, lake, keep_days=366)
     spent, kept = _measure_children() - spent, list_builds(lake)["builds"]

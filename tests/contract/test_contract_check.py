@@ -27,6 +27,7 @@ def make_keys(server: Api) -> dict[str, str]:
     return {LIVE: live.key, FREE: free.key, **made}
 
 
+@pytest.mark.slow  # 150 requests, and the tests that show the other rows are searched
 def test_every_row_holds_and_is_shown_by_a_request_or_a_test(server: Api) -> None:
     lines: list[str] = []
     assert check_contract(server.base, make_keys(server), lines.append) == []

@@ -1,6 +1,6 @@
 """A build on a real Spark: a master and two workers, of which one is killed meanwhile, with second copies of slow tasks.
 
-And an executor as the image for Kubernetes starts it.
+Also an executor as the image for Kubernetes starts it, and Spark as a reader of the published tables.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT, run_module
@@ -21,6 +22,8 @@ from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import BuiltWorld
 
 RECORDINGS = 100_000
 
@@ -107,3 +110,26 @@ def test_the_entry_point_of_the_image_starts_an_executor(tmp_path: Path) -> None
         finally:
             driver.kill()
             executor.kill()
+
+
+READ = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+for folder in sorted(Path(sys.argv[1]).iterdir()):
+    table = spark.read.parquet(str(folder))
+    rows = [list(row.asDict(recursive=True).values()) for row in table.collect()]
+    Path(sys.argv[2], folder.name).write_text(json.dumps([table.columns, sorted(map(str, rows))]))
+"""
+
+
+@pytest.mark.long
+def test_spark_reads_the_rows_of_every_published_table(built_world: BuiltWorld, tmp_path: Path) -> None:
+    tables = built_world.catalog / "current" / "tables"
+    here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    subprocess.run([str(PYTHON), "-c", READ, str(tables), str(tmp_path)], cwd=ROOT, env=here, check=True, timeout=PATIENCE_SECONDS)
+    for folder in sorted(tables.iterdir()):
+        table = pq.read_table(folder)
+        rows = sorted(str(list(row.values())) for row in table.to_pylist())
+        assert json.loads((tmp_path / folder.name).read_text(encoding="utf-8")) == [table.column_names, rows], folder.name

@@ -41,6 +41,7 @@ def run_and_evaluate(
         found(context.for_run_failure())
 
 
+@pytest.mark.slow
 def test_failed_build_is_reported_with_the_reason_of_its_step(tmp_path: Path) -> None:
     (tmp_path / "dumps" / "store_a").mkdir(parents=True)
     with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:

@@ -109,6 +109,7 @@ def test_days_and_folders_in_place_are_watched_too(tmp_path: Path, instance: dg.
     assert watched.look("fingerprints") == "the newest dump has landed"
 
 
+@pytest.mark.slow
 def test_everything_behind_staging_is_rebuilt_in_one_run_when_one_platform_was_staged_again(
     watched: Watched, instance: dg.DagsterInstance
 ) -> None:

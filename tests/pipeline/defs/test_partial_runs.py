@@ -141,6 +141,7 @@ def test_snapshot_of_mismatched_tables_is_refused(dagster_catalog: DagsterCatalo
     assert read_live_snapshot(dagster_catalog.catalog).id == live
 
 
+@pytest.mark.slow
 def test_dumps_staged_between_linkage_and_catalog_are_noticed(dagster_catalog: DagsterCatalog) -> None:
     (dagster_catalog.catalog / "work" / "staging" / "store_a" / STAMP).unlink()  # so that its dump is read again
     assert dagster_catalog.run(build_landing_key("store_a"), build_staging_key("store_a")) == ""

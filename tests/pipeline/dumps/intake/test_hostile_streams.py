@@ -189,8 +189,8 @@ def test_link_or_device_in_an_archive_is_neither_made_nor_followed(case: Callabl
         pytest.param("works 1", b"\n", 0, "line 1", marks=pytest.mark.slow),  # the reader of works 2
         ("works 2", b"\n", 3, "line 4"),
         pytest.param("catalog_b unpacked", b"\n", 3, "line 4", marks=pytest.mark.slow),  # large, and read as works 2
-        ("streamsvc_b flat", b"\x02\n", 8, "record 4"),  # behind five lines of header
-        ("fingerprints day", b"\n", 3, "line 4"),
+        pytest.param("streamsvc_b flat", b"\x02\n", 8, "record 4", marks=pytest.mark.slow),  # behind five lines of header
+        pytest.param("fingerprints day", b"\n", 3, "line 4", marks=pytest.mark.slow),
     ],
 )
 def test_record_of_two_hundred_megabytes_is_rejected_in_bounded_memory(
