@@ -86,7 +86,9 @@ def compare_changes(root: Path, lake: Lake, old: Snapshot, new: Snapshot) -> str
     )
     counted = Counter((kind, change) for kind, change, *_ in changes) + Counter({(kind, "gained"): count for kind, count in gained})
     of_diff = Counter({(kind, change): count for kind, counts in difference.ids.items() for change, count in counts.items()})
-    columns = {(name, column): count for name, table in difference.tables.items() for column, count in table.columns.items()}
+    # The lake has the tables of the analysts' file and none of linkage's own.
+    in_lake = {name: table for name, table in difference.tables.items() if is_in_file(name)}
+    columns = {(name, column): count for name, table in in_lake.items() for column, count in table.columns.items()}
     is_equal = sorted(ids, key=str) == sorted(changes, key=str) and counted == +of_diff
     are_fields = {(name, column): count for name, column, count in fields} == columns
     return f"{len(changes)} changed ids, {sum(columns.values())} changed fields; equal: {is_equal}, {are_fields}"
