@@ -18,7 +18,7 @@ from account_store.schema import dashboard_session, dashboard_user, one_time_tok
 from account_store.users import OWNER, ROLES, User, build_user, normalise_email
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
 
     from account_store.clock import Clock
     from account_store.users import Users
@@ -86,7 +86,9 @@ class Team:
                 raise TakenError("this e-mail has an account already")
             again = (one_time_token.c.account_id == account_id) & (one_time_token.c.email == email)
             connection.execute(delete(one_time_token).where(again))
-            if _count_rows(connection, dashboard_user, account_id) + _count_rows(connection, one_time_token, account_id) >= MOST_MEMBERS:
+            open_ones = (one_time_token.c.account_id == account_id) & (one_time_token.c.expires_at > self._clock())
+            members = dashboard_user.c.account_id == account_id
+            if _count_rows(connection, dashboard_user, members) + _count_rows(connection, one_time_token, open_ones) >= MOST_MEMBERS:
                 raise StateError(f"an account has at most {MOST_MEMBERS} members and invitations")
             record(connection, account_id, "member.invited", f"user {email}", at=self._clock(), detail=role)
             return issue_token(connection, INVITATION, self._clock(), INVITATION_LASTS, account_id=account_id, email=email, role=role)
@@ -150,8 +152,8 @@ def _hold_member(connection: Connection, account_id: int, user_id: int, *, stays
     return found
 
 
-def _count_rows(connection: Connection, table: Table, account_id: int) -> int:
-    return connection.scalar(select(func.count()).select_from(table).where(table.c.account_id == account_id)) or 0
+def _count_rows(connection: Connection, table: Table, condition: ColumnElement[bool]) -> int:
+    return connection.scalar(select(func.count()).select_from(table).where(condition)) or 0
 
 
 def _require_role(role: str) -> None:

@@ -6,6 +6,7 @@ The files are located and not imported, because this package is below those that
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,5 +32,8 @@ def read_scopes(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
             fields = read_mapping(read_document(file), f"{file}:1", "the file")
             # Platforms that are only linked to have no strings.
             if "genre_scope" in fields:
-                found.append((int(fields["position"]), str(fields["genre_scope"])))
+                position = str(fields.get("position", ""))
+                if not re.fullmatch("[0-9]{1,3}", position):
+                    raise RuleError(f"{file}: position: expected a whole number, got {position!r}")
+                found.append((int(position), str(fields["genre_scope"])))
     return tuple(dict.fromkeys(scope for _, scope in sorted(found)))

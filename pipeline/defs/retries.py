@@ -13,23 +13,21 @@ FIRST_PAUSE_SECONDS = 10.0
 """Other steps run during a pause."""
 
 
-def find_retry_number() -> int | None:
-    """Return how often the running step was tried before; None outside of a step."""
+def count_tries() -> int:
+    """Return how often the running step was tried before; RETRIES outside of a step, where nothing is tried again."""
     try:
         return dg.OpExecutionContext.get().retry_number
     except dg.DagsterInvariantViolationError:
-        return None
+        return RETRIES
 
 
 def has_retries_left() -> bool:
     """Return whether the running step may be tried again."""
-    tried = find_retry_number()
-    return tried is not None and tried < RETRIES
+    return count_tries() < RETRIES
 
 
 def try_again_later(message: str, error: Exception | None = None) -> NoReturn:
     """Raise the request to run the step again after a pause; dagster.Failure once the retries are used up, or outside of a step."""
-    tried = find_retry_number()
-    if tried is None or tried >= RETRIES:
+    if not has_retries_left():
         raise dg.Failure(message, allow_retries=False) from error
-    raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=FIRST_PAUSE_SECONDS * 2**tried) from error
+    raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=FIRST_PAUSE_SECONDS * 2 ** count_tries()) from error

@@ -105,12 +105,16 @@ def test_person_with_an_account_and_wrong_values_are_refused(team: Team, users: 
         team.accept(token, PASSWORD)
 
 
-def test_team_has_a_bound(team: Team, owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_team_has_a_bound_to_which_expired_invitations_do_not_count(
+    team: Team, owner: User, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(team_module, "MOST_MEMBERS", 3)
     join(team, owner, MEMBER)
     team.invite(owner.account_id, new_email(), MEMBER)
     with pytest.raises(StateError):
         team.invite(owner.account_id, new_email(), MEMBER)
+    clock.move(seconds=INVITATION_LASTS.total_seconds())
+    team.invite(owner.account_id, new_email(), MEMBER)
 
 
 def test_removed_member_is_signed_out_and_the_email_is_free_again(team: Team, users: Users, owner: User) -> None:

@@ -26,3 +26,11 @@ def test_added_folder_brings_its_scope() -> None:
 def test_absent_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="absent: is no folder of platforms: correct CATALOG_PLATFORM_FOLDERS"):
         read_scopes({SEARCH_PATH: str(tmp_path / "absent")})
+
+
+def test_position_that_is_no_number_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "streamsvc_d" / "platform.yaml"
+    file.parent.mkdir()
+    file.write_text("position: first\ngenre_scope: streamsvc_d\n")
+    with pytest.raises(RuleError, match=r"platform\.yaml: position: expected a whole number, got 'first'"):
+        read_scopes({SEARCH_PATH: str(tmp_path)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -86,9 +85,11 @@ def test_source_that_no_run_stages_in_time_is_reported_once(tmp_path: Path, monk
         cursor: str | None = None
         for name in sources:
             instance.report_runless_asset_event(dg.AssetMaterialization(build_staging_key(name)))
+        staged = instance.get_latest_materialization_event(build_staging_key("store_a"))
+        assert staged is not None
         with WorkspaceProcessContext(instance, module) as workspace:
             for days, messages in ((9, 0), (11, 1), (12, 1)):
-                now = time.time() + days * 86_400
+                now = staged.timestamp + days * 86_400
                 monkeypatch.setattr("dagster._core.definitions.freshness_evaluator.get_current_timestamp", lambda now=now: now)
                 list(FreshnessDaemon().run_iteration(workspace))
                 with dg.build_sensor_context(instance=instance, cursor=cursor) as context:
