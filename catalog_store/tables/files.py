@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from catalog_store.tables.spec import Table
 
-ROWS_PER_PART = 1_000_000
-"""Rows of a part that EvenTableWriter cuts. Rows are narrow: such a part of a link table is some 10 MB on disk and 100 MB in flight."""
 TAIL = 1 << 16
 """Bytes at the end of a part that identify its content. A smaller part is read whole."""
 
@@ -94,7 +92,7 @@ class TableWriter:
 
 
 class EvenTableWriter(TableWriter):
-    """Writes a table whose rows come in frames of any size, in parts of ROWS_PER_PART rows. So the frames do not change the bytes."""
+    """Writes a table whose rows come in frames of any size, in parts of `rows_per_part` rows. So the frames do not change the bytes."""
 
     def __init__(self, table: Table, folder: Path) -> None:
         """Prepare to write to `folder`, as TableWriter does."""
@@ -106,7 +104,7 @@ class EvenTableWriter(TableWriter):
         """Append rows. ValueError when `frame` does not fit the table."""
         self._waiting.append(self.table.conform(frame))
         self._waiting_rows += frame.height
-        while self._waiting_rows >= ROWS_PER_PART:
+        while self._waiting_rows >= self.table.rows_per_part:
             self._cut_part()
 
     def end_part(self) -> None:
@@ -115,9 +113,9 @@ class EvenTableWriter(TableWriter):
             self._cut_part()
 
     def _cut_part(self) -> None:
-        waiting = pl.concat(self._waiting)
-        self.write(waiting[:ROWS_PER_PART])
-        self._waiting, self._waiting_rows = [waiting[ROWS_PER_PART:]], max(0, self._waiting_rows - ROWS_PER_PART)
+        waiting, rows = pl.concat(self._waiting), self.table.rows_per_part
+        self.write(waiting[:rows])
+        self._waiting, self._waiting_rows = [waiting[rows:]], max(0, self._waiting_rows - rows)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Write the remaining rows and publish the table, or discard it when the block failed."""

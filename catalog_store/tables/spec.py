@@ -71,6 +71,8 @@ class Table:
     sort_key: tuple[str, ...] = field(default=())
     rows_per_group: int = 122_880
     """Rows compressed together. The default is DuckDB's vector-group size, its unit of parallel work; wide rows use less."""
+    rows_per_part: int = 1_000_000
+    """Rows of a part that EvenTableWriter cuts. A part of a narrow table is some 10 MB on disk and 100 MB in flight; wide rows use less."""
 
     def __post_init__(self) -> None:
         """Reject keys that name no column, so that a typo fails at import and not in a nightly check."""

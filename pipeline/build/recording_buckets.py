@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
-from catalog_store.tables.files import ROWS_PER_PART, count_rows, list_parts, scan_table
+from catalog_store.tables.files import count_rows, list_parts, scan_table
 from pipeline.build.recording_index import open_recording_index, seal_index
 from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
 from pipeline.build.release_dates import build_stamp_expr
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
-CODES_PER_PART = ROWS_PER_PART
+CODES_PER_PART = TABLES["recording_isrc"].rows_per_part
 
 _RECORD = ("platform", "external_id")
 _RELEASE = ("platform", "release_id")

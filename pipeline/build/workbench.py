@@ -20,7 +20,7 @@ from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.sql_text import quote_list
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
-from catalog_store.tables.files import ROWS_PER_PART, EvenTableWriter, list_parts, render_sql_source
+from catalog_store.tables.files import EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream
 from pipeline.engine.pool import map_ordered, start_workers
@@ -206,7 +206,7 @@ class Workbench(QuerySteps):
         # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
         with EvenTableWriter(table, self.paths.table(name)) as writer:
             for sql in queries:
-                for frame in self.stream(order_sql(table, sql), ROWS_PER_PART):
+                for frame in self.stream(order_sql(table, sql), table.rows_per_part):
                     writer.append(frame)
         self._show(table, render_sql_source(self.paths.table(name)))
         return writer.rows

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -8,7 +9,9 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import (
+    EvenTableWriter,
     TableWriter,
+    count_part_rows,
     count_rows,
     list_parts,
     measure_bytes,
@@ -37,6 +40,15 @@ def test_parts_are_written_in_call_order_and_read_back_in_it(tmp_path: Path) -> 
     assert [path.name for path in list_parts(tmp_path / "label")] == ["part-00000.parquet", "part-00001.parquet"]
     assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == [3, 1, 2]
     assert writer.rows == count_rows(tmp_path / "label") == 3
+
+
+@pytest.mark.parametrize("frames", [[range(7)], [range(2), range(2, 7)], [[number] for number in range(7)]])
+def test_even_parts_have_the_rows_that_the_table_sets_however_frames_are_cut(tmp_path: Path, frames: list[list[int]]) -> None:
+    with EvenTableWriter(replace(LABEL, rows_per_part=3), tmp_path / "label") as writer:
+        for ids in frames:
+            writer.append(rows(*ids))
+    assert [count_part_rows(path) for path in list_parts(tmp_path / "label")] == [3, 3, 1]
+    assert read_table(LABEL, tmp_path / "label")["label_id"].to_list() == list(range(7))
 
 
 def test_a_single_frame_is_sorted_by_the_tables_order(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog_store.platforms import CATALOG_PLATFORMS
-from catalog_store.tables import TABLES, files
+from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from pipeline.linkage import group_ids, record_ids
 from pipeline.linkage.id_registry import KINDS, collect_registry, get_work_folder, read_previous_registry, save_assignment
@@ -63,7 +64,8 @@ def test_ranges_give_the_ids_of_one_assignment_over_all_records(tmp_path: Path, 
     whole, ranged = BuildPaths(tmp_path / "whole"), BuildPaths(tmp_path / "ranged")
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 50)
     monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 50)
-    monkeypatch.setattr(files, "ROWS_PER_PART", 9)
+    for name, table in TABLES.items():
+        monkeypatch.setitem(TABLES, name, replace(table, rows_per_part=9))
     for night in range(1, 5):
         rows = made_up(night)
         rows = rows.filter(pl.col("platform") != "catalog_b") if night == 2 else rows
