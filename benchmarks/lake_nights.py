@@ -20,7 +20,7 @@ from catalog_store import open_catalog
 from catalog_store.analyst_file import is_in_file
 from catalog_store.folder_listing import list_tree
 from catalog_store.lake import Lake, commit_snapshot, expire_versions, find_interpreter, list_builds
-from catalog_store.publisher import list_snapshots
+from catalog_store.published_snapshots import list_snapshots
 from catalog_store.snapshot_difference import compare_snapshots
 
 if TYPE_CHECKING:

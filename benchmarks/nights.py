@@ -20,7 +20,8 @@ from pathlib import Path
 from benchmarks.build_line import run
 from benchmarks.measurement import measure
 from benchmarks.night_dumps import change_dumps, find_differing_parts
-from catalog_store.publisher import publish, read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
+from catalog_store.publisher import publish
 from catalog_store.serving.serving_build import ROWS_PER_BLOCK
 from catalog_store.snapshot import StoredFile, TablePart, read_manifest
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES

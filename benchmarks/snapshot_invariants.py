@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from catalog_store import snapshot_invariants
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.snapshot import verify
 
 

@@ -18,7 +18,7 @@ from account_store.clock import format_rfc3339
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.problems import ApiError
 from catalog_store.changes import read_builds
-from catalog_store.publisher import list_snapshots
+from catalog_store.published_snapshots import list_snapshots
 from catalog_store.snapshot import SNAPSHOTS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from catalog_store.changes import read_history
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError
 from catalog_store.file_lock import hold_lock
 from catalog_store.memory_budget import get_budget
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.serving.schema import CHANGES, REDIRECT_KINDS
 from catalog_store.tables import TABLES
 

@@ -18,10 +18,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from catalog_store.analyst_file import build_analyst_file
 from catalog_store.changes import read_builds
 from catalog_store.current_link import (
@@ -32,7 +28,6 @@ from catalog_store.current_link import (
     find_live_folder,
     flush,
     flush_folder,
-    is_live,
     make_link,
     remove_leftovers,
     require_link,
@@ -42,17 +37,17 @@ from catalog_store.current_link import (
 )
 from catalog_store.errors import MissingTableError, NoSnapshotError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
 from catalog_store.file_lock import hold_lock
-from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.folder_listing import list_tree
 from catalog_store.job_runner import run_in_turn
 from catalog_store.platforms import INPUT_RIGHTS, PLATFORMS
 from catalog_store.published_files import describe_serving, import_tables, link_or_copy
+from catalog_store.published_snapshots import find_folder, find_highest_ids, list_snapshots
 from catalog_store.search.base_documents import SEARCH_BASE
 from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.search.search_build import build_search
 from catalog_store.serving.serving_build import BODY_DIGESTS, build_serving
 from catalog_store.snapshot import (
     ANALYST_FILE,
-    CURRENT,
     FORMAT,
     FORMAT_VERSION,
     ID_SHAPE,
@@ -73,7 +68,6 @@ from catalog_store.snapshot import (
 )
 from catalog_store.snapshot_invariants import require_invariants
 from catalog_store.tables import CATALOG_TABLES, TABLES
-from catalog_store.tables.files import list_parts
 from catalog_store.verified_files import mark_verified, read_states, remove_stale_marks
 
 if TYPE_CHECKING:
@@ -83,9 +77,6 @@ if TYPE_CHECKING:
     from catalog_store.remembered_texts import TextMemory
 
 REQUIRED_TABLES = tuple(table.name for table in CATALOG_TABLES)
-
-ID_KINDS = ("recording", "artist", "release", "label")
-"""Kinds of ids that are never issued twice; the table of each has the column `<kind>_id`."""
 
 _LOCK = ".publish.lock"
 _CARRIED = (*BODY_DIGESTS, *SEARCH_BASE, *CARRIED_WORDS)
@@ -223,56 +214,6 @@ def _build(
     return manifest
 
 
-def find_highest_ids(root: Path, next_ids: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
-    """Return per kind the smallest id that no snapshot issued, at least as in `next_ids`.
-
-    For a snapshot without a usable manifest the tables are read; SnapshotInvalidError when they are unreadable too.
-    """
-    usable, damaged = _scan_snapshots(root)
-    highest = dict(sorted(next_ids.items()))
-    for issued in [*(snapshot.manifest.next_ids for snapshot in usable), *map(_read_next_ids, damaged)]:
-        for kind, value in issued.items():
-            highest[kind] = max(value, highest.get(kind, 1))
-    return highest
-
-
-def _read_next_ids(folder: Path) -> dict[str, int]:
-    try:
-        return {kind: 1 + max(map(_build_largest_id_reader(kind), list_parts(folder / TABLES_FOLDER / kind))) for kind in ID_KINDS}
-    except (OSError, pa.ArrowException) as error:
-        raise SnapshotInvalidError(
-            f"snapshot {folder} has neither a usable {MANIFEST} nor tables that can be read ({error}), so the ids that it gave out are not "
-            f"known: restore its {MANIFEST} from a backup; or remove the folder, if another snapshot was published after it"
-        ) from error
-
-
-def _build_largest_id_reader(kind: str) -> Callable[[Path], int]:
-    return lambda part: pc.max(pq.read_table(part, columns=[f"{kind}_id"]).column(0)).as_py() or 0
-
-
-def list_snapshots(root: Path) -> list[Snapshot]:
-    """Return all published snapshots with a usable manifest, in the order of publishing; the live one is marked."""
-    return _scan_snapshots(root)[0]
-
-
-def list_damaged_snapshots(root: Path) -> dict[str, str]:
-    """Return the folders of snapshots without a usable manifest, and the reason of each."""
-    return {folder.name: reason for folder, reason in _scan_snapshots(root)[1].items()}
-
-
-def _scan_snapshots(root: Path) -> tuple[list[Snapshot], dict[Path, str]]:
-    usable: list[Snapshot] = []
-    damaged: dict[Path, str] = {}
-    for folder in [folder for folder in list_folder(root / SNAPSHOTS) if ID_SHAPE.fullmatch(folder.name) and folder.is_dir()]:
-        try:
-            usable.append(Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder)))
-        except (SnapshotInvalidError, NoSnapshotError) as error:
-            if (folder / MANIFEST).exists() or (folder / TABLES_FOLDER).is_dir():
-                damaged[folder] = str(error)
-    # Not by time, because a clock may go back. Manifests without a sequence number are older than all that have one.
-    return sorted(usable, key=lambda snapshot: (snapshot.manifest.sequence, snapshot.manifest.created_at, snapshot.id)), damaged
-
-
 def find_unused_id(root: Path, wanted: str) -> str:
     """Return `wanted`, with a number appended if a snapshot of that id exists or is in the history of the live one.
 
@@ -282,36 +223,6 @@ def find_unused_id(root: Path, wanted: str) -> str:
     known = {*read_builds(live)} if live else set()
     candidates = chain([wanted], (f"{wanted}-{number}" for number in count(2)))
     return next(name for name in candidates if name not in known and not os.path.lexists(root / SNAPSHOTS / name))
-
-
-def find_current_folder(root: Path) -> Path | None:
-    """Return the folder of the live snapshot; None before the first publish."""
-    try:
-        return root / (root / CURRENT).readlink()
-    except FileNotFoundError:
-        return None
-
-
-def read_live_snapshot(root: Path) -> Snapshot:
-    """Return the live snapshot; NoSnapshotError before the first publish."""
-    folder = find_current_folder(root)
-    if folder is None:
-        raise NoSnapshotError(f"nothing is published under {root}: build a catalog first")
-    return Snapshot(folder, read_manifest(folder), is_current=True)
-
-
-def find_snapshot(root: Path, snapshot_id: str) -> Snapshot:
-    """Return the snapshot of that id; NoSnapshotError when there is none, SnapshotInvalidError when its manifest is unusable."""
-    folder = _find_folder(root, snapshot_id)
-    return Snapshot(folder, read_manifest(folder), is_current=is_live(root, folder))
-
-
-def _find_folder(root: Path, snapshot_id: str) -> Path:
-    folder = root / SNAPSHOTS / snapshot_id
-    if not ID_SHAPE.fullmatch(snapshot_id) or not folder.is_dir():
-        known = ", ".join(snapshot.id for snapshot in list_snapshots(root)) or "none"
-        raise NoSnapshotError(f"no snapshot {snapshot_id!r} under {root}: there are {known}")
-    return folder
 
 
 def rollback(
@@ -324,7 +235,7 @@ def rollback(
     """
     with _lock_publisher(root):
         require_link(root)
-        folder = _find_folder(root, snapshot_id)
+        folder = find_folder(root, snapshot_id)
         role = role or find_machine_role(root)
         held = find_role(folder, read_manifest(folder))
         if held not in (role, "all"):

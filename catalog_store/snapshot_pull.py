@@ -29,7 +29,8 @@ from catalog_store.errors import (
 )
 from catalog_store.file_lock import hold_lock
 from catalog_store.published_files import link_or_copy
-from catalog_store.publisher import list_snapshots, prune, rollback
+from catalog_store.published_snapshots import list_snapshots
+from catalog_store.publisher import prune, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.remote_catalog import FULL_DISK, RemoteCatalog
 from catalog_store.snapshot import MANIFEST, REPORTED_BYTES, SNAPSHOTS, Role, find_role, hash_file, read_manifest

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError
 from catalog_store.file_lock import hold_lock
 from catalog_store.file_transfer import is_http
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.remote_catalog import open_store, try_often
 from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, hash_file
 

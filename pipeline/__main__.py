@@ -159,7 +159,7 @@ def explain_recording(options: argparse.Namespace) -> int:
 
 def list_snapshots(options: argparse.Namespace) -> int:
     """Print published snapshots in the order of publication. The output marks the live one and damaged ones."""
-    from catalog_store.publisher import list_damaged_snapshots, list_snapshots  # noqa: PLC0415
+    from catalog_store.published_snapshots import list_damaged_snapshots, list_snapshots  # noqa: PLC0415
     from catalog_store.snapshot import SNAPSHOTS  # noqa: PLC0415
 
     if not (options.catalog / SNAPSHOTS).is_dir():
@@ -191,7 +191,7 @@ def verify(options: argparse.Namespace) -> int:
     With --role only the files of that role are checked, and no others may be there.
     """
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from catalog_store.publisher import find_snapshot, read_live_snapshot  # noqa: PLC0415
+    from catalog_store.published_snapshots import find_snapshot, read_live_snapshot  # noqa: PLC0415
     from catalog_store.snapshot import verify as verify_files  # noqa: PLC0415
     from catalog_store.snapshot_invariants import require_invariants  # noqa: PLC0415
 
@@ -212,7 +212,7 @@ def compare(options: argparse.Namespace) -> int:
     With --rows also write every added, removed and changed value, as one Parquet file for each table.
     """
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from catalog_store.publisher import find_snapshot  # noqa: PLC0415
+    from catalog_store.published_snapshots import find_snapshot  # noqa: PLC0415
     from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows  # noqa: PLC0415
 
     try:

@@ -27,7 +27,8 @@ from catalog_store.current_link import flush, flush_folder
 from catalog_store.errors import CatalogError
 from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
-from catalog_store.publisher import list_snapshots, prune, read_live_snapshot
+from catalog_store.published_snapshots import list_snapshots, read_live_snapshot
+from catalog_store.publisher import prune
 from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, hash_file, verify
 from catalog_store.snapshot_pull import pull
 from pipeline.dumps.landing.landed_dumps import find_last_good

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.queries.evidence import Evidence, Found, Other, collect_evidence, find_recording
 from catalog_store.snapshot import TABLES_FOLDER
 from catalog_store.tables import TABLES

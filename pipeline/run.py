@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from catalog_store.errors import CatalogError
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from pipeline.build.catalog_claim import CatalogBusyError, Holder, hold_claim
 from pipeline.build.work_freshness import StaleWorkError
 from pipeline.definitions import build_definitions

@@ -13,7 +13,7 @@ from audio_recognition.timeline.entries import list_entries
 from audio_recognition.timeline.sheets import COLUMNS, TrackNames, render_csv, render_cue
 from audio_recognition.timeline.slices import iterate_slices
 from catalog_store.errors import CatalogError
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import RECOGNITION_FOLDER, SERVING_FOLDER
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from catalog_store.folder_listing import list_tree
 from catalog_store.program_hash import hash_packages
-from catalog_store.publisher import find_highest_ids
+from catalog_store.published_snapshots import find_highest_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

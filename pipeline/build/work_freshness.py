@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.snapshot import compute_schema_version, hash_file
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts

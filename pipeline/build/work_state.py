@@ -26,7 +26,7 @@ import msgspec
 from catalog_store.errors import NoSnapshotError
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.platforms import INPUTS, SUGGESTIONS
-from catalog_store.publisher import find_current_folder, read_live_snapshot
+from catalog_store.published_snapshots import find_current_folder, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
 from pipeline.build.work_freshness import StaleWorkError, require_live_work

@@ -9,7 +9,7 @@ import dagster as dg
 import duckdb
 
 from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
-from catalog_store.publisher import find_current_folder
+from catalog_store.published_snapshots import find_current_folder
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import count_rows, measure_bytes, render_sql_source
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over

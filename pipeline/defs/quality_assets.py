@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 
 from catalog_store.platforms import INPUTS
-from catalog_store.publisher import find_current_folder
+from catalog_store.published_snapshots import find_current_folder
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, TABLES
 from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema

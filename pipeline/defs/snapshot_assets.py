@@ -9,7 +9,8 @@ from typing import Any
 import dagster as dg
 import duckdb
 
-from catalog_store.publisher import find_unused_id, prune, publish, read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
+from catalog_store.publisher import find_unused_id, prune, publish
 from catalog_store.serving.serving_build import ROWS_PER_BLOCK
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import count_rows, measure_bytes

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.errors import NoSnapshotError
-from catalog_store.publisher import find_highest_ids, list_snapshots
+from catalog_store.published_snapshots import find_highest_ids, list_snapshots
 from catalog_store.snapshot import hash_file, read_manifest
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, join_tables, list_parts, scan_table, write_table

@@ -11,7 +11,7 @@ import pytest
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.past_catalogs import MOST_OPEN, PastCatalogs, parse_moment
 from catalog_api.problems import ApiError
-from catalog_store.publisher import list_snapshots
+from catalog_store.published_snapshots import list_snapshots
 from tests.catalog_api.in_process import answering, asked, publish_as, published
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from catalog_store import publisher
-from catalog_store.publisher import (
-    list_snapshots,
-)
+from catalog_store.published_snapshots import list_snapshots
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Manifest, StoredTable, describe_file
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from tests.conftest import ROOT
 from tests.waiting import until
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from catalog_store import __main__ as commands
-from catalog_store.publisher import list_snapshots
+from catalog_store.published_snapshots import list_snapshots
 from tests.conftest import ROOT
 from tests.waiting import PATIENCE_SECONDS
 

@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from catalog_store import current_link, publisher
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError, SnapshotInvalidError
-from catalog_store.publisher import REQUIRED_TABLES, list_snapshots, prune, publish, rollback
+from catalog_store.published_snapshots import list_snapshots
+from catalog_store.publisher import REQUIRED_TABLES, prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import FORMAT, FORMAT_VERSION, MANIFEST, Manifest, StoredTable, describe_file, read_manifest, verify
 from tests.catalog_store.catalog_tables import make_tables

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from catalog_store.lake import INTERPRETER, Lake, commit_live_snapshot, expire_versions, list_builds
-from catalog_store.publisher import find_snapshot, publish, rollback
+from catalog_store.published_snapshots import find_snapshot
+from catalog_store.publisher import publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot_difference import compare_snapshots
 from tests.catalog_store.catalog_tables import make_changed_ids, make_frames, write_frames

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog_store.publisher import list_snapshots, publish
+from catalog_store.published_snapshots import list_snapshots
+from catalog_store.publisher import publish
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
 from tests.catalog_store.catalog_tables import make_tables

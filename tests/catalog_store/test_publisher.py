@@ -12,12 +12,8 @@ import pytest
 
 from catalog_store import publisher
 from catalog_store.errors import MissingTableError, PublishBusyError, SnapshotExistsError, SnapshotInvalidError
-from catalog_store.publisher import (
-    find_current_folder,
-    prune,
-    publish,
-    rollback,
-)
+from catalog_store.published_snapshots import find_current_folder
+from catalog_store.publisher import prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.search.base_documents import SEARCH_BASE
 from catalog_store.search.carried_words import CARRIED_WORDS

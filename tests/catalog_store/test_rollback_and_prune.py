@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
-from catalog_store.publisher import (
-    find_highest_ids,
-    list_damaged_snapshots,
-    list_snapshots,
-    prune,
-    publish,
-    rollback,
-)
+from catalog_store.published_snapshots import find_highest_ids, list_damaged_snapshots, list_snapshots
+from catalog_store.publisher import prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Snapshot, read_manifest
 from tests.catalog_store.earlier_snapshots import PublishEarlier, damage, ids, lay_manifest, live, make_current

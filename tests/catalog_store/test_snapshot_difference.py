@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from catalog_store.publisher import find_snapshot, publish
+from catalog_store.published_snapshots import find_snapshot
+from catalog_store.publisher import publish
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows
 from catalog_store.tables import TABLES

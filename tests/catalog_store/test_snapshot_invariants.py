@@ -18,7 +18,8 @@ import pytest
 
 from catalog_store.analyst_file import is_in_file
 from catalog_store.errors import SnapshotInconsistentError
-from catalog_store.publisher import list_snapshots, publish, read_live_snapshot
+from catalog_store.published_snapshots import list_snapshots, read_live_snapshot
+from catalog_store.publisher import publish
 from catalog_store.serving.schema import BASE_FILE, FILE_NAME, ROW_KEYS
 from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, hash_file, read_manifest, verify
 from catalog_store.snapshot_invariants import find_violations, require_invariants

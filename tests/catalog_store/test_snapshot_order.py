@@ -10,18 +10,15 @@ import polars as pl
 import pytest
 
 from catalog_store.errors import NoSnapshotError, SnapshotInvalidError
-from catalog_store.publisher import (
+from catalog_store.published_snapshots import (
     find_current_folder,
     find_highest_ids,
     find_snapshot,
-    find_unused_id,
     list_damaged_snapshots,
     list_snapshots,
-    prune,
-    publish,
     read_live_snapshot,
-    rollback,
 )
+from catalog_store.publisher import find_unused_id, prune, publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Snapshot, read_manifest
 from catalog_store.tables.files import list_parts

@@ -16,7 +16,8 @@ import pytest
 
 from catalog_store import remote_catalog, snapshot, snapshot_pull
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError, UnfitDestinationError
-from catalog_store.publisher import list_snapshots, rollback
+from catalog_store.published_snapshots import list_snapshots
+from catalog_store.publisher import rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST, Manifest, read_manifest, verify
 from catalog_store.snapshot_pull import pull

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from account_store import Accounts
 from catalog_store import remote_catalog
-from catalog_store.publisher import read_live_snapshot, rollback
+from catalog_store.published_snapshots import read_live_snapshot
+from catalog_store.publisher import rollback
 from catalog_store.snapshot import verify
 from pipeline.backup import back_up, restore, verify_backup
 from pipeline.paths import BuildPaths

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TextIO
 from catalog_store.errors import CatalogError, NoSnapshotError, SnapshotExistsError
 from catalog_store.live_snapshot import LiveSnapshot
 from catalog_store.log import log_json
-from catalog_store.publisher import list_snapshots, prune, publish, rollback
+from catalog_store.published_snapshots import list_snapshots
+from catalog_store.publisher import prune, publish, rollback
 from catalog_store.reader import Catalog, open_catalog
 from catalog_store.snapshot import verify
 from catalog_store.verified_files import MARKS_FOLDER

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from account_store import Accounts
-from catalog_store.publisher import find_highest_ids, publish, read_live_snapshot, rollback
+from catalog_store.published_snapshots import find_highest_ids, read_live_snapshot
+from catalog_store.publisher import publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
 from pipeline.backup import BACKUP_FILE, read_backup

@@ -202,7 +202,7 @@ def test_command_that_was_interrupted_too_late_stops_the_script_that_called_it(t
             os.kill(os.getpid(), signal.SIGINT)
         return []
 
-    monkeypatch.setattr("catalog_store.publisher.list_snapshots", list_interrupted)
+    monkeypatch.setattr("catalog_store.published_snapshots.list_snapshots", list_interrupted)
     result = run_pipeline("snapshots", "--catalog", tmp_path, check=False)
     assert (result.returncode, result.stderr) == (130, "interrupted, but too late: the command has done its work\n")
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from account_store import Accounts
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import MANIFEST
 from catalog_store.tables.files import list_parts

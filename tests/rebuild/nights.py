@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
-from catalog_store.publisher import list_snapshots, read_live_snapshot
+from catalog_store.published_snapshots import list_snapshots, read_live_snapshot
 from catalog_store.snapshot import verify
 from catalog_store.snapshot_invariants import require_invariants
 

@@ -22,7 +22,7 @@ import duckdb
 import pytest
 
 from catalog_store import open_catalog
-from catalog_store.publisher import find_current_folder, list_snapshots
+from catalog_store.published_snapshots import find_current_folder, list_snapshots
 from tests.conftest import ROOT, run_module
 from tests.rebuild.nights import newest, require_consistent
 

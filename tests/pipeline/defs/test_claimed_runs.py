@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.snapshot import verify
 from tests.commands import run_pipeline
 from tests.conftest import ROOT, run_module

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from dagster._core.events import EngineEventData
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from pipeline.definitions import build_definitions
 from pipeline.defs.dead_run_sensor import SENSOR, fail_runs_of_dead_processes, is_alive
 from pipeline.defs.resources import RECLASSIFY, CatalogResource

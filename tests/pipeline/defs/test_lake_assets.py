@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from catalog_store.lake import INTERPRETER, Lake, list_builds
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from pipeline.alerts import Receivers
 from pipeline.definitions import build_definitions
 from pipeline.defs.lake_assets import COMMITTED, LAKE

@@ -10,7 +10,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from catalog_store.publisher import read_live_snapshot, rollback
+from catalog_store.published_snapshots import read_live_snapshot
+from catalog_store.publisher import rollback
 from catalog_store.snapshot import verify
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions

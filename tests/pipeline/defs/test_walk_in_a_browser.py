@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from catalog_store.publisher import read_live_snapshot
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.tables.files import count_rows
 from pipeline.paths import BuildPaths
 from tests.catalog_api.dashboard.test_in_a_browser import CHROMIUM, QUIET
