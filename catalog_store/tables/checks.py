@@ -162,11 +162,13 @@ def run_checks(connection: duckdb.DuckDBPyConnection, checks: Iterable[TableChec
     by_source: dict[str, list[TableCheck]] = {}
     for check in (check for check in checks if check.source):
         by_source.setdefault(check.source, []).append(check)
-    # All rules of a table are counted in one pass over it.
+    # All rules of a table are counted in one pass over it. Mostly none is broken, and to see that takes three quarters of that pass.
     counted: dict[TableCheck, int] = {}
     for source, rules in by_source.items():
+        broken = " OR ".join(f"({rule.condition})" for rule in rules)
         tallies = ", ".join(f"count(*) FILTER (WHERE {rule.condition})" for rule in rules)
-        row = connection.execute(f"SELECT {tallies} FROM {source}").fetchone() or ()
+        found = connection.execute(f"SELECT 1 FROM {source} WHERE {broken} LIMIT 1").fetchone()
+        row = connection.execute(f"SELECT {tallies} FROM {source}").fetchone() or () if found else [0] * len(rules)
         counted.update(zip(rules, row, strict=True))
     rows = [counted[check] if check in counted else run_check(connection, check) for check in checks]
     return [Finding(check, count, _read_examples(connection, check) if count else ()) for check, count in zip(checks, rows, strict=True)]
