@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_PAGE_OF_BASE = np.full(128, ABSENT).tobytes()
+"""The lower halves of the ranks of a page, all of the base."""
+
+
 class Layer:
     """The items of base or delta by number. Ties within a stamp are ordered by `unheard` where there is one, then by id."""
 
@@ -83,17 +87,20 @@ class DatedOrder:
         self._has_delta = len(self.ranks) > 0
         self.end = _cut(len(self.base.ids), len(self.delta.ids))
         """A rank above all others."""
+        self.undated = self.find_since(0)
+        """A rank that all without a date reach, and no others."""
         self.everything = RankList(range(len(self.base.ids)), self.dead, self.ranks)
 
     def read_ids(self, ranks: NDArray[np.uint64]) -> NDArray[np.unsignedinteger]:
         """Return the id of each rank that exists."""
         numbers, in_delta = split_ranks(ranks)
-        if not self._has_delta or not (is_new := in_delta != ABSENT).any():
-            known: NDArray[np.unsignedinteger] = self.base.ids[numbers]
-            return known
-        found = np.empty(len(ranks), dtype=np.result_type(self.base.ids, self.delta.ids))
-        found[~is_new] = self.base.ids[numbers[~is_new]]
-        found[is_new] = self.delta.ids[in_delta[is_new]]
+        # Clipped, because the place of an item of the delta may be the end of the base.
+        found: NDArray[np.unsignedinteger] = self.base.ids.take(numbers, mode="clip")
+        # Most pages hold no item of the delta, and bytes show it in a quarter of the time of `any`.
+        if self._has_delta and not _PAGE_OF_BASE.startswith(in_delta.tobytes()):
+            is_new = in_delta != ABSENT
+            found = found.astype(np.result_type(self.base.ids, self.delta.ids), copy=False)
+            found[is_new] = self.delta.ids[in_delta[is_new]]
         return found
 
     def read_stamp(self, rank: int) -> int:

@@ -67,11 +67,12 @@ class RankList:
         while True:
             first = self.base[:reach]
             numbers = np.arange(first.start, first.stop, dtype=np.uint32) if isinstance(first, range) else first
-            if not len(self.removed) or not len(numbers):
+            # Most pages end before the first one that is removed.
+            if not len(self.removed) or not len(first) or first[-1] < self.removed[0]:
                 return numbers
-            gone = bisect_right(self.removed.data, numbers[-1])
+            gone = bisect_right(self.removed.data, first[-1])
             if reach >= min(count + gone, len(self.base)):
-                return numbers[~find_members(self.removed[:gone], numbers)][:count] if gone else numbers[:count]
+                return numbers[~find_members(self.removed[:gone], numbers)][:count]
             reach = count + gone
 
     def find_members(self, candidates: Ranks) -> NDArray[np.bool_]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from catalog_store.serving.store import ServingStore
     from catalog_store.serving.stored_body import StoredBody
 
-_UNDATED = 0
 _LARGEST_ID = 2**63 - 1
 
 
@@ -109,7 +108,7 @@ def list_new_releases(store: ServingStore, cursors: CursorCodec, *, today: date,
     """Return one page of the releases dated `today` or before. InvalidQueryError, InvalidCursorError."""
     check_limit(limit)
     order = store.lists.releases
-    listed = order.everything.slice(order.find_since(compute_latest_stamp(today)), order.find_since(_UNDATED))
+    listed = order.everything.slice(order.find_since(compute_latest_stamp(today)), order.undated)
     return _build_page(store, cursors, ("new_releases",), listed, limit, cursor)
 
 

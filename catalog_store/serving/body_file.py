@@ -121,26 +121,23 @@ class BodyFile:
     def read_frames(self, identifiers: Iterable[int]) -> list[tuple[int, bytes]]:
         """Return (id, frame) of each id that has one, in their order; many ids cost a third of single calls."""
         known = [identifier for identifier in identifiers if 0 <= identifier < self._end]
-        base, delta = self._frames[IN_BASE], self._frames[IN_DELTA]
+        base = self._frames[IN_BASE]
         if len(known) < BULK_MINIMUM or not base.end:
             return [(one, frame) for one in known if (frame := self.read_frame(one))]
         ids = np.array(known, dtype=np.int64)
-        layers = self._layers[ids]
         # Ids of the delta are located in the base, too: to leave them out costs more.
         begins, ends = base.locate(np.minimum(ids, base.end - 1))
         base.prefetch(begins)
-        newer = np.flatnonzero(layers == IN_DELTA)
-        if len(newer):
-            begins[newer], ends[newer] = delta.locate(np.minimum(ids[newer], delta.end - 1))
-            delta.prefetch(begins[newer])
-        frames_of = {NOWHERE: b"", IN_BASE: base.frames, IN_DELTA: delta.frames}
+        stored = base.frames
         read: list[tuple[int, bytes]] = []
-        for one, layer, begin, end in zip(known, layers.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            if layer:  # NOWHERE is 0
-                stored = frames_of.get(layer, b"")
+        for one, layer, begin, end in zip(known, self._layers[ids].tolist(), begins.tolist(), ends.tolist(), strict=True):
+            if layer == IN_BASE:
                 if not begin < end or begin >= len(stored) or stored[begin] != one & _ID_MASK:
                     raise self.build_damage_error(one)
                 read.append((one, stored[begin + 1 : end]))
+            elif layer != NOWHERE:
+                # Few of a page are in the delta. Array operations of their own cost more than to read them one by one.
+                read.append((one, self.read_frame(one)))
         return read
 
     def select_delta(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
