@@ -197,7 +197,8 @@ def _is_answering(port: int, path: str, key: str) -> bool:
         return False
 
 
-def _build_our_command(application: str, *, is_factory: bool = True) -> Callable[[int], list[str]]:
+def build_our_command(application: str, *, is_factory: bool = True) -> Callable[[int], list[str]]:
+    """Return the command that serves an application as our server does, for a port."""
     options = [
         "--loop",
         "uvloop",
@@ -302,11 +303,11 @@ def _run(stack: ExitStack, chosen: argparse.Namespace, folder: Path) -> None:
         port = next(ports)
         return stack.enter_context(start_server(name, command(port), port, path, key, environment))
 
-    hello = start("hello world, no framework", _build_our_command("benchmarks.http_apps:answer_hello", is_factory=False), {})
-    framework = start("hello world, Litestar", _build_our_command("benchmarks.http_apps:create_hello_framework"), {}, "/hello/you")
-    whole = start("ours", _build_our_command("catalog_api.server.worker_process:build_application"), ours)
-    keyed = start("ours, key check only", _build_our_command("benchmarks.http_apps:create_checked_app"), ours)
-    unmetered = start("ours, neither key check nor metering", _build_our_command("benchmarks.http_apps:create_unmetered_app"), ours)
+    hello = start("hello world, no framework", build_our_command("benchmarks.http_apps:answer_hello", is_factory=False), {})
+    framework = start("hello world, Litestar", build_our_command("benchmarks.http_apps:create_hello_framework"), {}, "/hello/you")
+    whole = start("ours", build_our_command("catalog_api.server.worker_process:build_application"), ours)
+    keyed = start("ours, key check only", build_our_command("benchmarks.http_apps:create_checked_app"), ours)
+    unmetered = start("ours, neither key check nor metering", build_our_command("benchmarks.http_apps:create_unmetered_app"), ours)
     tuning = {**peer, "PEER_WITHOUT_RESET": "1"}
     checked = _set_session(start("FastAPI + PostgreSQL, key check", _build_peer_command, peer), database)
     tuned = _set_session(start("the same, sessions not reset", _build_peer_command, tuning), database)

@@ -1,82 +1,91 @@
-"""Reading a snapshot after nights of deltas beside one of the same tables that was made anew: processor time in turns, and equal answers.
+"""Reading a catalog after nights of deltas beside one of the same tables that was made anew: processor time in turns, and equal answers.
 
-    python -m benchmarks.layered_reading NIGHTS FRESH [--runs 9]
+    python -m benchmarks.layered_reading NIGHTS FRESH                # calls of the reader: 100,000 questions of all kinds
+    python -m benchmarks.layered_reading NIGHTS FRESH --http --each 1000
 
-Both arguments are folders of snapshots: the last night of `benchmarks.nights`, and a publish of the same tables with `anew=True`. Every
-answer of the one must equal that of the other. Prints microseconds of CPU per question, the least of all runs, and their ratio.
+Both arguments are folders of catalogs, as `benchmarks.nights` leaves them: `night-4` and `night-4-full`. Every answer of the one must equal
+that of the other. Prints microseconds of CPU per question, the least of all runs, and their ratio. With `--http`, two servers of one worker
+answer the same requests over one connection each. CPU is that of the server's process, with the key check and without metering, which is
+the same for both.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
+import tempfile
 import time
-from datetime import date
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from catalog_store.queries.browse import BrowseFilters
+from benchmarks.catalog_questions import list_kinds
 from catalog_store.reader import open_catalog
-from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from catalog_store.reader import Catalog
+    from benchmarks.catalog_questions import Kind
 
-    Asked = tuple[Callable[[Catalog], object], int]
-
-SEARCHES, LOOKUPS, PAGE = 1_000, 2_000, 100
-
-
-def draw_searches(snapshot: Path) -> list[tuple[str, str]]:
-    """Return questions of nine kinds: as written, misspelt, swapped, half a title, another artist, one line."""
-    names = read_table(TABLES["recording"], snapshot / "tables" / "recording").select("artist_credit", "title")
-    rows = names.gather_every(max(1, names.height // SEARCHES)).head(SEARCHES).rows()
-    questions = []
-    for number, (artist, title) in enumerate(rows):
-        other_artist, other_title = rows[(7 * number + 3) % len(rows)]
-        kinds = (
-            (artist, title), (artist, _misspell(title, number)), (_misspell(artist, number), title), (title, artist),
-            (artist, title.split(" ")[0]), (other_artist, title), ("Channel", f"{artist} - {title}"),
-            (_misspell(artist, number), _misspell(title, number)), (artist, other_title),
-        )  # fmt: skip
-        questions.append(kinds[number % len(kinds)])
-    return questions
+_PORT = 18_300
+_AT_ONCE = 200
+"""Questions of a turn. Short turns of both sides meet the same machine."""
 
 
-def _misspell(text: str, number: int) -> str:
-    place = number % len(text)
-    return f"{text[:place]}x{text[place + 1 :]}"
+class Side(NamedTuple):
+    """One of the two catalogs: `answer` answers all questions of a kind, `read_cpu` returns the CPU seconds that it has used so far."""
+
+    answer: Callable[[Kind], list[Any]]
+    read_cpu: Callable[[], float]
 
 
-def list_questions(snapshot: Path) -> dict[str, Asked]:
-    """Return a function that asks all questions of a kind, and their number, by name."""
+def open_reader(stack: ExitStack, root: Path) -> Side:
+    """Return a catalog that this process reads."""
+    catalog = stack.enter_context(open_catalog(root))
+    return Side(lambda kind: [kind.ask(catalog, question) for question in kind.asked], time.process_time)
 
-    def sample(name: str, *columns: str) -> list[tuple[str, ...]]:
-        rows = read_table(TABLES[name], snapshot / "tables" / name).select(columns)
-        return rows.gather_every(max(1, rows.height // LOOKUPS)).head(LOOKUPS).rows()
 
-    searches = draw_searches(snapshot)
-    codes, links = [code for (code,) in sample("recording_isrc", "isrc")], sample("platform_link", "source", "external_id")
-    artists, works, genres = sample("artist", "artist_id", "name"), sample("work", "iswc"), sample("genre", "genre_id", "name")
-    days = [date(1980 + number // 12 % 40, 1 + number % 12, 1) for number in range(LOOKUPS // 4)]
-    return {
-        "search": (lambda catalog: [catalog.search(artist=artist, title=title) for artist, title in searches], len(searches)),
-        "track by ISRC": (lambda catalog: [catalog.find_track_by_isrc(code) for code in codes], len(codes)),
-        "ids by ISRC, a hundred together": (
-            lambda catalog: [catalog.find_ids_by_isrcs(codes[start : start + PAGE]) for start in range(0, len(codes), PAGE)],
-            len(codes),
-        ),
-        "ids by platform id": (lambda catalog: [catalog.find_ids_by_external(*link) for link in links], len(links)),
-        "artist by id": (lambda catalog: [catalog.find_artist(int(one)) for one, _ in artists], len(artists)),
-        "artists by name": (lambda catalog: [catalog.list_artists(name) for _, name in artists], len(artists)),
-        "work": (lambda catalog: [catalog.find_work(code, limit=20) for (code,) in works], len(works)),
-        "browse by artist": (lambda catalog: [catalog.browse(BrowseFilters(artist_id=int(one))) for one, _ in artists], len(artists)),
-        "browse by genre": (lambda catalog: [catalog.browse(BrowseFilters(genre_id=int(one))) for one, _ in genres], len(genres)),
-        "releases of an artist": (lambda catalog: [catalog.list_artist_releases(int(one)) for one, _ in artists], len(artists)),
-        "new releases": (lambda catalog: [catalog.list_new_releases(today=day) for day in days], len(days)),
-    }
+def start_server(stack: ExitStack, root: Path, accounts: str, key: str, port: int) -> Side:
+    """Return a catalog that a server of its own reads."""
+    from benchmarks import http as servers  # noqa: PLC0415 - it needs the client of PostgreSQL
+
+    environment = {"CATALOG_API_CATALOG": str(root.resolve()), "CATALOG_API_ACCOUNTS_URL": accounts}
+    command = servers.build_our_command("benchmarks.http_apps:create_checked_app")(port)
+    side = stack.enter_context(servers.start_server(root.name, command, port, "/v1/genres", key, environment))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    stack.callback(connection.close)
+
+    def get(path: str) -> tuple[int, bytes]:
+        connection.request("GET", path, headers={"x-api-key": key})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def answer(kind: Kind) -> list[Any]:
+        return [get(kind.render(question)) for question in kind.asked] if kind.render else []
+
+    return Side(answer, lambda: _read_process_seconds(side.process))
+
+
+def _read_process_seconds(process: int) -> float:
+    """Return the CPU seconds of all threads of a process. The clock ticks in /proc/<pid>/stat are too coarse for a thousand requests."""
+    return sum(int(file.read_text().split()[0]) for file in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
+
+
+def compare(kind: Kind, sides: list[Side], runs: int) -> list[float]:
+    """Return the least CPU seconds of each side for one question. SystemExit names the first question with two answers."""
+    for question, one, other in zip(kind.asked, *(side.answer(kind) for side in sides), strict=True):
+        if one != other:
+            raise SystemExit(f"{kind.name}: the answers to {question!r} differ: {one!r} and {other!r}")
+    sums = [0.0] * len(sides)
+    for start in range(0, len(kind.asked), _AT_ONCE):
+        part, least = kind._replace(asked=kind.asked[start : start + _AT_ONCE]), [float("inf")] * len(sides)
+        for _ in range(runs):
+            for place, side in enumerate(sides):
+                before = side.read_cpu()
+                side.answer(part)
+                least[place] = min(least[place], side.read_cpu() - before)
+        sums = [one + other for one, other in zip(sums, least, strict=True)]
+    return [seconds / len(kind.asked) for seconds in sums]
 
 
 def main() -> None:
@@ -85,20 +94,26 @@ def main() -> None:
     parser.add_argument("nights", type=Path)
     parser.add_argument("fresh", type=Path)
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--each", type=int, default=10_000, help="questions of a kind, if the catalog has as many")
+    parser.add_argument("--http", action="store_true", help="over HTTP, kinds that a GET request asks")
+    parser.add_argument("--kind", default="", help="only kinds whose name contains this text")
     options = parser.parse_args()
-    questions = list_questions(options.fresh)
-    print(f"| {'question':32} | nights, us | anew, us | ratio |\n|{'---|' * 4}")
-    with open_catalog(options.nights) as nights, open_catalog(options.fresh) as fresh:
-        for name, (ask, count) in questions.items():
-            if ask(nights) != ask(fresh):
-                raise SystemExit(f"{name}: the answers differ")
-            best = [float("inf")] * 2
-            for _ in range(options.runs):
-                for place, catalog in enumerate((nights, fresh)):
-                    started = time.process_time()
-                    ask(catalog)
-                    best[place] = min(best[place], (time.process_time() - started) / count * 1e6)
-            print(f"| {name:32} | {best[0]:.2f} | {best[1]:.2f} | {best[0] / best[1]:.2f} |", flush=True)
+    roots = (options.nights, options.fresh)
+    kinds = [kind for kind in list_kinds(options.fresh, options.each) if options.kind in kind.name and (kind.render or not options.http)]
+    with ExitStack() as stack:
+        if options.http:
+            from benchmarks.http import create_key  # noqa: PLC0415 - as above
+
+            accounts = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/accounts.db"
+            key = create_key(accounts)
+            sides = [start_server(stack, root, accounts, key, _PORT + place) for place, root in enumerate(roots)]
+        else:
+            sides = [open_reader(stack, root) for root in roots]
+        print(f"| {'question':34} | number | nights, us | anew, us | ratio |\n|{'---|' * 5}")
+        for kind in kinds:
+            nights, fresh = (seconds / kind.each * 1e6 for seconds in compare(kind, sides, options.runs))
+            print(f"| {kind.name:34} | {len(kind.asked):,} | {nights:.2f} | {fresh:.2f} | {nights / fresh:.2f} |", flush=True)
+    print(f"\n{sum(len(kind.asked) * kind.each for kind in kinds):,} questions, all answers equal")
 
 
 if __name__ == "__main__":
