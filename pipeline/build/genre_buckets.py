@@ -17,7 +17,7 @@ from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables.files import count_rows, list_parts
 from pipeline.build.genre_strings import ENTITY_STRING, VOTED
 from pipeline.build.recording_index import open_recording_index
-from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
+from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import QuerySteps
 from pipeline.engine.duckdb_session import open_duckdb
 from pipeline.engine.shuffle import count_bucket_rows, write_run
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.build.recording_ranges import SliceJob
+    from pipeline.build.recording_ranges import RangeWork, SliceJob
     from pipeline.engine.number_index import NumberIndex
-    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 ROWS_PER_BUCKET = 1_000_000
@@ -61,12 +60,12 @@ class GenreBuckets(NamedTuple):
     kinds: frozenset[tuple[str, str]]
     """Platforms and kinds of entities that have a genre string at all."""
 
-    def fill(self, paths: BuildPaths, pool: Pool) -> None:
+    def fill(self, paths: BuildPaths, work: RangeWork) -> None:
         """Send all strings. The steps `string` and `string_tag` are in the folder (see `write_step`)."""
-        map_slices(pool, self._send_strings, _list_parts(paths, "source_genre"))
-        map_slices(pool, self._send_records, list_record_parts(paths))
-        map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
-        run_all(pool, self._join_entities, count_bucket_rows(self.folder / "place"))
+        work.map_slices("send_strings", self._send_strings, _list_parts(paths, "source_genre"))
+        work.map_slices("send_records", self._send_records, list_record_parts(paths))
+        work.map_slices("send_tracks", self._send_tracks, _list_parts(paths, "source_release_track"))
+        work.run("join_entities", self._join_entities, count_bucket_rows(self.folder / "place"))
 
     def list_ranges(self) -> list[int]:
         """Return the ranges that have recordings, in order."""
@@ -136,13 +135,13 @@ class GenreBuckets(NamedTuple):
             write_run(self.folder / "said", bucket, steps.read_frame(_SAID_HERE), find_range())
 
 
-def open_genre_buckets(paths: BuildPaths, folder: Path, pool: Pool, kinds: Iterable[tuple[str, str]]) -> GenreBuckets:
-    """Return empty buckets in `folder`. `kinds`: platforms and kinds of entities that have a genre string."""
+def open_genre_buckets(paths: BuildPaths, work: RangeWork, kinds: Iterable[tuple[str, str]]) -> GenreBuckets:
+    """Return buckets in the folder of the stage. `kinds`: platforms and kinds of entities that have a genre string."""
     tables = [*paths.staged("source_recording", CATALOG_PLATFORMS), *paths.staged("source_release_track")]
     # A record is a place itself and stands for some artists.
     places = 3 * sum(count_rows(table) for table in tables)
-    index = open_recording_index(paths, folder / "recordings", pool)
-    return GenreBuckets(folder, max(1, -(-places // ROWS_PER_BUCKET)), index, frozenset(kinds))
+    index = open_recording_index(paths, work.folder / "recordings", work.pool)
+    return GenreBuckets(work.folder, max(1, -(-places // ROWS_PER_BUCKET)), index, frozenset(kinds))
 
 
 def _find_codes() -> pl.Expr:

@@ -39,7 +39,6 @@ from pipeline.build.recording_ranges import find_range, open_range_work, write_r
 from pipeline.build.step_fingerprint import hash_rules
 from pipeline.build.workbench import QuerySteps, open_text_memory, open_workbench, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +79,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
     rules = _recall_rules(paths)
     facts = {"genres": write_table(TABLES["genre"], paths.table("genre"), rules.nodes)}
     tree = rules.tree
-    with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as (spill, pool):
+    with open_range_work(paths, "genres", count_rows(paths.table("recording_member"))) as work:
         with open_workbench(paths, "genre_strings") as bench:
             bench.load("tree", tree)
             strings = bench.read_frame(STRING)
@@ -89,7 +88,7 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
         readings = _recall_strings(paths, rules, strings)
         write_table(TABLES["vocabulary_genre"], paths.table("vocabulary_genre"), build_vocabulary_rows(readings, rules.names))
         tags, unknown = classify_strings(strings, readings)
-        buckets = open_genre_buckets(paths, spill, pool, kinds)
+        buckets = open_genre_buckets(paths, work, kinds)
         numbers = number_strings(strings, tags, unknown)
         steps = {
             "string": strings,
@@ -101,9 +100,9 @@ def build_genres(paths: BuildPaths) -> dict[str, int]:
         }
         for name, rows in steps.items():
             buckets.write_step(name, rows)
-        buckets.fill(paths, pool)
+        buckets.fill(paths, work)
         carrier = open_carrier(paths, "genres", ("recording_genre",), str(digest_rows({"tree": tree}, "genre_id")["digest"].sum()))
-        made = list(map_ordered(partial(_build_range, buckets, carrier), buckets.list_ranges(), pool=pool))
+        made = work.run("build", partial(_build_range, buckets, carrier), buckets.list_ranges())
         carrier.remove_stale_files([part.digests for part in made if part.digests])
         join_tables(TABLES["recording_genre"], paths.table("recording_genre"), [part.folder for part in made if part.rows])
         unclassified = _sum_unclassified([part.unclassified for part in made], strings.join(numbers, on="string_id"), unknown)

@@ -25,8 +25,7 @@ from catalog_store.record_keys.numbers import hash_columns, number_record, numbe
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.build.recording_index import open_recording_index
-from pipeline.build.recording_ranges import cut_jobs, find_range, map_slices, open_range_work, read_sent, run_all, write_range
-from pipeline.engine.pool import map_ordered
+from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
 from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts
 
@@ -74,20 +73,22 @@ class _Buckets(NamedTuple):
 def build_links(paths: BuildPaths) -> dict[str, int]:
     """Write platform_link and external_redirect, and return row counts."""
     records = count_rows(paths.table("recording_member"))
-    with open_range_work(paths, "links", records) as (spill, pool):
-        index = open_recording_index(paths, spill / "recordings", pool)
+    with open_range_work(paths, "links", records) as work:
+        spill = work.folder
+        index = open_recording_index(paths, spill / "recordings", work.pool)
         buckets = _Buckets(spill, max(1, -(-records // ROWS_PER_BUCKET)), index)
-        linked = map_ordered(partial(_send_relations, buckets), cut_jobs(_list_parts(paths, "source_link")), pool=pool)
+        linked = work.map_slices("send_relations", partial(_send_relations, buckets), _list_parts(paths, "source_link"))
         write_array(spill / "linked.npy", np.unique(np.concatenate([np.zeros(0, np.uint64), *linked])))
-        map_slices(pool, partial(_send_records, buckets), list_record_parts(paths))
-        map_slices(pool, partial(_send_tracks, buckets), _list_parts(paths, "source_release_track"))
-        map_slices(pool, partial(_send_track_counts, buckets), _list_parts(paths, "source_release"))
-        map_slices(pool, partial(_send_redirects, buckets), _list_parts(paths, "source_redirect"))
-        for step in (_join_releases, _follow_redirects):
-            run_all(pool, partial(step, buckets), range(buckets.buckets))
-        redirects = list(map_ordered(partial(_settle_relations, buckets), range(buckets.buckets), pool=pool))
+        work.map_slices("send_records", partial(_send_records, buckets), list_record_parts(paths))
+        work.map_slices("send_tracks", partial(_send_tracks, buckets), _list_parts(paths, "source_release_track"))
+        work.map_slices("send_track_counts", partial(_send_track_counts, buckets), _list_parts(paths, "source_release"))
+        work.map_slices("send_redirects", partial(_send_redirects, buckets), _list_parts(paths, "source_redirect"))
+        numbers = range(buckets.buckets)
+        work.run("join_releases", partial(_join_releases, buckets), numbers)
+        work.run("follow_redirects", partial(_follow_redirects, buckets), numbers)
+        redirects = work.run("settle_relations", partial(_settle_relations, buckets), numbers)
         ranges = {**count_bucket_rows(spill / "own"), **count_bucket_rows(spill / "related")}
-        made = list(map_ordered(partial(_build_range, spill), sorted(ranges), pool=pool))
+        made = work.run("build", partial(_build_range, spill), sorted(ranges))
         join_tables(TABLES["platform_link"], paths.table("platform_link"), made)
     return {
         "platform_links": count_rows(paths.table("platform_link")),

@@ -16,8 +16,8 @@ from catalog_store.record_keys.numbers import hash_columns, number_record, numbe
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import count_rows, list_parts, scan_table
-from pipeline.build.recording_index import open_recording_index, seal_index
-from pipeline.build.recording_ranges import find_range, map_slices, read_sent, run_all
+from pipeline.build.recording_index import open_recording_index
+from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
@@ -27,8 +27,7 @@ from pipeline.linkage.staged_records import list_record_parts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.build.recording_ranges import SliceJob
-    from pipeline.engine.pool import Pool
+    from pipeline.build.recording_ranges import RangeWork, SliceJob
     from pipeline.paths import BuildPaths
 
 CODES_PER_PART = TABLES["recording_isrc"].rows_per_part
@@ -50,15 +49,16 @@ class RecordingBuckets(NamedTuple):
     """`stamp` and `is_official` by `number_release`."""
     last_day: str
 
-    def fill(self, paths: BuildPaths, pool: Pool) -> None:
+    def fill(self, paths: BuildPaths, work: RangeWork) -> None:
         """Send the source records, their releases and their atoms, and the owners of codes."""
-        map_slices(pool, self._index_releases, _list_parts(paths, "source_release"))
-        seal_index(self.releases, pool)
-        map_slices(pool, self._send_records, list_record_parts(paths))
-        map_slices(pool, self._send_tracks, _list_parts(paths, "source_release_track"))
+        work.map_slices("index_releases", self._index_releases, _list_parts(paths, "source_release"))
+        work.run("seal_releases", self.releases.seal, range(self.releases.parts))
+        self.releases.remove_entries()
+        work.map_slices("send_records", self._send_records, list_record_parts(paths))
+        work.map_slices("send_tracks", self._send_tracks, _list_parts(paths, "source_release_track"))
         pairs = zip(list_parts(paths.table("atom_member")), list_parts(paths.table("atom")), strict=True)
-        run_all(pool, partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
-        map_slices(pool, self._send_owners, list_parts(paths.table("isrc_owner")))
+        work.run("send_atoms", partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
+        work.map_slices("send_owners", self._send_owners, list_parts(paths.table("isrc_owner")))
 
     def list_buckets(self) -> list[int]:
         """Return the numbers of the ranges that have recordings, in order."""
@@ -154,13 +154,13 @@ _OWNER = {"isrc": pl.String(), "recording_id": pl.Int64(), "platform_count": pl.
 """Columns of runs that need not exist: a world may have no release and no code."""
 
 
-def open_buckets(paths: BuildPaths, folder: Path, last_day: str, pool: Pool) -> RecordingBuckets:
-    """Return empty buckets in `folder`, for dates up to `last_day` (see `find_last_believable_day`)."""
+def open_buckets(paths: BuildPaths, work: RangeWork, last_day: str) -> RecordingBuckets:
+    """Return buckets in the folder of the stage, for dates up to `last_day` (see `find_last_believable_day`)."""
     releases = sum(count_rows(release) for release in paths.staged("source_release"))
     return RecordingBuckets(
-        folder,
-        open_recording_index(paths, folder / "recordings", pool),
-        NumberIndex(folder / "releases", ("stamp", "is_official"), count_index_parts(releases)),
+        work.folder,
+        open_recording_index(paths, work.folder / "recordings", work.pool),
+        NumberIndex(work.folder / "releases", ("stamp", "is_official"), count_index_parts(releases)),
         last_day,
     )
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from catalog_store.folder_listing import list_folder
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables.files import count_rows, hash_part_end, list_parts
-from pipeline.build.recording_ranges import map_slices, run_all
+from pipeline.build.recording_ranges import cut_jobs
 from pipeline.build.step_fingerprint import hash_program, read_boot_id
 from pipeline.engine.number_index import NumberIndex, count_index_parts
+from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +39,13 @@ def open_recording_index(paths: BuildPaths, spill: Path, pool: Pool) -> NumberIn
     if folder.is_dir():
         return index
     made = NumberIndex(spill / folder.name, _COLUMNS, parts)
-    map_slices(pool, partial(_add_members, made), list_parts(member))
-    seal_index(made, pool)
+    # Without checkpoints, because the folder moves: an index that a mark calls finished and that is gone would lose records in silence.
+    shutil.rmtree(made.folder, ignore_errors=True)
+    for _ in map_ordered(partial(_add_members, made), cut_jobs(list_parts(member)), pool=pool):
+        pass
+    for _ in map_ordered(made.seal, range(parts), pool=pool):
+        pass
+    made.remove_entries()
     held.mkdir(parents=True, exist_ok=True)
     for stale in {*list_folder(held, "*")} - {folder}:
         shutil.rmtree(stale, ignore_errors=True)
@@ -52,12 +58,6 @@ def open_recording_index(paths: BuildPaths, spill: Path, pool: Pool) -> NumberIn
 
 
 _COLUMNS = ("record", "recording_id")
-
-
-def seal_index(index: NumberIndex, pool: Pool) -> None:
-    """Seal all parts of an index that is filled."""
-    run_all(pool, index.seal, range(index.parts))
-    index.remove_entries()
 
 
 def _add_members(index: NumberIndex, job: SliceJob) -> None:

@@ -1,7 +1,7 @@
 """Ranges of recording ids: the unit in which the stages of recordings work, so that memory depends on a range and not on the catalog.
 
 A stage sends rows to ranges with the shuffle, or reads the rows of a range from a table in the order of recordings. Each range makes one
-part of the stage's tables. Out of scope: what a stage makes of its rows.
+part of the stage's tables. A killed stage goes on behind its finished slices and ranges. Out of scope: what a stage makes of its rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import polars as pl
 
 from catalog_store.tables.files import list_parts, write_table
-from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.checkpoints import Checkpoints
+from pipeline.engine.pool import start_workers
 from pipeline.engine.shuffle import read_bucket
 from pipeline.linkage.staged_records import Slice, cut_parts
 
@@ -33,6 +34,7 @@ ROWS_FOR_A_POOL = 500_000
 """Rows of the largest input below which starting worker processes, 1.8 CPU-s for two, costs more than they save."""
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class SliceJob(NamedTuple):
@@ -43,18 +45,35 @@ class SliceJob(NamedTuple):
     before: int
 
 
+class RangeWork(NamedTuple):
+    """The folder of a stage's spilled data, the processes that work for it, and what of it is finished."""
+
+    folder: Path
+    pool: Pool
+    checkpoints: Checkpoints
+
+    def run(self, name: str, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Call the function with each item unless a killed build has; return the results in order. A stage has one call of each name."""
+        return self.checkpoints.run(name, function, list(items), self.pool)
+
+    def map_slices(self, name: str, function: Callable[[SliceJob], Result], table_parts: Iterable[Path]) -> list[Result]:
+        """Call `run` with each slice of a table."""
+        return self.run(name, function, cut_jobs(table_parts))
+
+
 @contextmanager
-def open_range_work(paths: BuildPaths, stage: str, rows: int) -> Iterator[tuple[Path, Pool]]:
-    """Yield a folder for spilled data, which is removed at the end, and processes for an input of so many rows."""
+def open_range_work(paths: BuildPaths, stage: str, rows: int) -> Iterator[RangeWork]:
+    """Yield a folder for spilled data, and processes for an input of so many rows. Only a kill or an interruption leaves the folder."""
     spill = paths.root / "work" / "spill" / stage
-    # A killed step leaves its spilled data behind.
-    shutil.rmtree(spill, ignore_errors=True)
-    spill.mkdir(parents=True)
+    checkpoints = Checkpoints.open(spill)
     try:
         with start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
-            yield spill, pool
-    finally:
+            yield RangeWork(spill, pool, checkpoints)
+    except Exception:
+        # The error may be a full disk.
         shutil.rmtree(spill, ignore_errors=True)
+        raise
+    shutil.rmtree(spill)
 
 
 def find_range() -> pl.Expr:
@@ -67,17 +86,6 @@ def cut_jobs(table_parts: Iterable[Path]) -> list[SliceJob]:
     slices = list(cut_parts(table_parts))
     before = accumulate((rows.rows for rows in slices), initial=0)
     return [SliceJob(number, rows, first) for number, (rows, first) in enumerate(zip(slices, before, strict=False))]
-
-
-def map_slices(pool: Pool, function: Callable[[SliceJob], None], table_parts: Iterable[Path]) -> None:
-    """Call the function with each slice of a table."""
-    run_all(pool, function, cut_jobs(table_parts))
-
-
-def run_all(pool: Pool, function: Callable[[Item], None], items: Iterable[Item]) -> None:
-    """Call the function with each item."""
-    for _ in map_ordered(function, items, pool=pool):
-        pass
 
 
 def read_sent(folder: Path, bucket: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

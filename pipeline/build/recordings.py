@@ -36,7 +36,6 @@ from pipeline.build.representative_isrcs import render_representative_sql
 from pipeline.build.titles import OUTVOTED, TITLE, TITLED
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.pool import map_ordered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,10 +70,10 @@ class _Made(NamedTuple):
 def build_recordings(paths: BuildPaths) -> dict[str, int]:
     """Write recording_isrc, recording_artist, recording and recording_provenance, and return row counts."""
     records = count_rows(paths.table("recording_member"))
-    with open_range_work(paths, "recordings", records) as (spill, pool):
-        buckets = open_buckets(paths, spill, find_last_believable_day(paths), pool)
-        _write_artist_names(paths, spill / _NAMES)
-        buckets.fill(paths, pool)
+    with open_range_work(paths, "recordings", records) as work:
+        buckets = open_buckets(paths, work, find_last_believable_day(paths))
+        _write_artist_names(paths, work.folder / _NAMES)
+        buckets.fill(paths, work)
         credited = list_range_parts(paths.table("source_credit"))
         live = paths.current / "tables" / "recording"
         shown = list_range_parts(live) if live.is_dir() else {}
@@ -82,11 +81,11 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
         # Dates that the last day makes believable are among the inputs. Of the day itself only the year counts, for codes. With the whole
         # day nothing would be carried over once a dump of another day has landed.
         carrier = open_carrier(paths, "recordings", _TABLES, buckets.last_day[:4])
-        written = list(map_ordered(partial(_build_range, buckets, carrier), ranges, pool=pool))
+        written = work.run("build", partial(_build_range, buckets, carrier), ranges)
         carrier.remove_stale_files([made.digests for made in written])
         for table in _TABLES:
             join_tables(TABLES[table], paths.table(table), [made.folder / table for made in written])
-        codes = list(map_ordered(partial(_write_code_part, paths, buckets), range(count_code_parts(paths)), pool=pool))
+        codes = work.run("write_codes", partial(_write_code_part, paths, buckets), range(count_code_parts(paths)))
         join_tables(TABLES["recording_isrc"], paths.table("recording_isrc"), codes)
     names = {"recording_isrcs": "recording_isrc", "recording_artists": "recording_artist", "recordings": "recording"}
     counts = {fact: count_rows(paths.table(table)) for fact, table in names.items()}

@@ -17,15 +17,12 @@ from catalog_store.tables.files import count_rows, join_tables, list_parts, read
 from pipeline.build.recording_ranges import (
     find_range,
     list_range_parts,
-    map_slices,
     open_range_work,
     read_range,
     read_sent,
-    run_all,
     write_range,
 )
 from pipeline.build.release_dates import build_order_key_expr
-from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
 if TYPE_CHECKING:
@@ -66,12 +63,13 @@ class _Range(NamedTuple):
 
 def build_tracks(paths: BuildPaths) -> dict[str, int]:
     """Write track and return its row count."""
-    with open_range_work(paths, "tracks", count_rows(paths.table("recording_release"))) as (spill, pool):
-        map_slices(pool, partial(_send_listings, spill), list_parts(paths.table("recording_release")))
-        run_all(pool, partial(_send_releases, paths, spill), count_bucket_rows(spill / "listing"))
+    with open_range_work(paths, "tracks", count_rows(paths.table("recording_release"))) as work:
+        spill = work.folder
+        work.map_slices("send_listings", partial(_send_listings, spill), list_parts(paths.table("recording_release")))
+        work.run("send_releases", partial(_send_releases, paths, spill), count_bucket_rows(spill / "listing"))
         found = {name: list_range_parts(paths.table(name)) for name in _TABLES}
         ranges = [_Range(number, {name: found[name].get(number, []) for name in _TABLES}) for number in found["recording"]]
-        made = list(map_ordered(partial(_build_range, paths, spill), ranges, pool=pool))
+        made = work.run("build", partial(_build_range, paths, spill), ranges)
         join_tables(TABLES["track"], paths.table("track"), [folder for folder in made if folder])
     return {"tracks": count_rows(paths.table("track"))}
 

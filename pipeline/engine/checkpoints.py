@@ -1,16 +1,17 @@
 """Checkpoints of a step that works through many inputs: a build skips the inputs that a killed one has finished.
 
 A step runs under a token, which stands for everything that it reads (`use_token`). It spills into a folder that carries the token: the
-folder of another token is emptied. Beside the outputs is an empty file for each finished input. Out of scope: what a token
-stands for.
+folder of another token is emptied. Beside the outputs is a file for each finished input, with what its call returned. Out of scope: what a
+token stands for.
 """
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from catalog_store.pending_files import remove_pending, write_aside
 from pipeline.engine.pool import map_ordered
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.engine.pool import Pool
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _TOKEN = "token.txt"  # noqa: S105 - no secret
 _tokens: list[str] = []
@@ -57,25 +59,31 @@ class Checkpoints:
         remove_pending(folder)
         return cls(folder)
 
-    def run(self, stage: str, function: Callable[[Item], object], items: Sequence[Item], pool: Pool) -> None:
-        """Call `function` for each item that is not finished.
+    def run(self, stage: str, function: Callable[[Item], Result], items: Sequence[Item], pool: Pool) -> list[Result]:
+        """Call `function` for each item that is not finished, and return the result of each item, in order.
 
-        What it writes must be whole when it returns, and must replace what a killed call left.
+        What it writes must be whole when it returns, and must replace what a killed call left. No two calls of a step share a `stage`.
         """
-        rest = [(number, item) for number, item in enumerate(items) if not self._name_mark(stage, number).exists()]
-        for _ in map_ordered(partial(self._run_one, stage, function), rest, pool=pool):
-            pass
+        is_finished = [self._name_mark(stage, number).exists() for number in range(len(items))]
+        rest = [job for job in enumerate(items) if not is_finished[job[0]]]
+        made = map_ordered(partial(self._run_one, stage, function), rest, pool=pool)
+        return [self._read_result(stage, number) if finished else next(made) for number, finished in enumerate(is_finished)]
 
     def is_finished(self, stage: str, items: int) -> bool:
         """Return whether all of this number of items are finished."""
         return all(self._name_mark(stage, number).exists() for number in range(items))
 
-    def _run_one(self, stage: str, function: Callable[[Item], object], job: tuple[int, Item]) -> None:
+    def _run_one(self, stage: str, function: Callable[[Item], Result], job: tuple[int, Item]) -> Result:
         number, item = job
-        function(item)
+        result = function(item)
         # Last, so that the mark gets its name after the outputs.
         with write_aside(self._name_mark(stage, number)) as mark:
-            mark.touch()
+            mark.write_bytes(pickle.dumps(result))
+        return result
+
+    def _read_result(self, stage: str, number: int) -> Any:  # noqa: ANN401 - what the function of the stage returns
+        # The same program has written it: another one has another token.
+        return pickle.loads(self._name_mark(stage, number).read_bytes())  # noqa: S301
 
     def _name_mark(self, stage: str, number: int) -> Path:
         return self._folder / f"{stage}-{number:06d}.done"

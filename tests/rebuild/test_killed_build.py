@@ -17,10 +17,12 @@ import pytest
 
 from catalog_store import open_catalog
 from catalog_store.snapshot import verify
+from catalog_store.tables.files import list_parts
 from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from tests.commands import run_pipeline
 from tests.conftest import ROOT, BuiltWorld
 from tests.rebuild.nights import copy_of, table_hashes
+from tests.rebuild.small_buckets import FOUND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,29 +77,45 @@ def test_a_build_killed_at_any_moment_leaves_the_catalog_readable_and_the_next_b
 def test_build_killed_at_random_moments_goes_on_and_ends_byte_identical(built_world: BuiltWorld, tmp_path: Path) -> None:
     print(f"KILL_SEED={SEED} KILLS={KILLS}", flush=True)  # noqa: T201 - to repeat it
     dumps, catalog = copy_of(built_world, tmp_path)
-    before, chance = table_hashes(catalog), random.Random(SEED)  # noqa: S311 - no secret
-    command = [sys.executable, "-m", "pipeline", "build", "--dumps", str(dumps), "--catalog", str(catalog)]
-    kills = resumed = 0
-    while kills < KILLS:
+    chance = random.Random(SEED)  # noqa: S311 - no secret
+    whole = run_cut_build(dumps, catalog)
+    before, killed = table_hashes(catalog), 0
+    assert len(list_parts(catalog / "current" / "tables" / "recording")) > 1
+    steps = buckets = 0
+    while killed < KILLS:
         live = (catalog / "current").readlink()
-        with subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-        ) as build:
-            # Moments are counted in lines of progress: they are densest where a build does most, whatever the load of the machine.
-            last = chance.randrange(5, 120)
-            for number, line in enumerate(build.stderr or ()):
-                resumed += ": finished by run " in line
-                if number == last:
-                    os.killpg(build.pid, signal.SIGKILL)
-                    kills += 1
-                    break
-            assert build.wait() in {0, -signal.SIGKILL}
+        # Moments are counted in lines of progress: they are densest where a build does most, whatever the load of the machine.
+        lines = run_cut_build(dumps, catalog, chance.randrange(len(whole)))
+        steps += sum(": finished by run " in line for line in lines)
+        buckets += sum(FOUND in line for line in lines)
         verify((catalog / "current").resolve())
-        if (catalog / "current").readlink() != live:
-            assert table_hashes(catalog) == before
-    run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
+        if (catalog / "current").readlink() == live:
+            killed += 1
+            print(f"kill {killed} after {lines[-1]}; {steps} steps and {buckets} buckets were used again", flush=True)  # noqa: T201
+            continue
+        assert table_hashes(catalog) == before
+    run_cut_build(dumps, catalog)
     assert table_hashes(catalog) == before
-    assert resumed > KILLS, "no build went on behind the steps of another"
+    assert half_written(catalog) == []
+    assert steps > KILLS, "no build went on behind the steps of another"
+    assert buckets, "no build went on behind the buckets of another"
+
+
+def run_cut_build(dumps: Path, catalog: Path, last: int | None = None) -> list[str]:
+    """Run a full build in small buckets, from dumps where the one before was published, and kill it after line `last`. Return its lines."""
+    command = [sys.executable, "-m", "tests.rebuild.small_buckets", "build", "--relink", "--dumps", str(dumps), "--catalog", str(catalog)]
+    if not (catalog / "work" / "relink").exists():
+        shutil.rmtree(catalog / "work" / "staging", ignore_errors=True)
+    said = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as build:
+        for number, line in enumerate(build.stderr or ()):
+            said.append(line.strip())
+            if number == last:
+                os.killpg(build.pid, signal.SIGKILL)
+                break
+        code = build.wait()
+    assert code == 0 or (code == -signal.SIGKILL and last is not None), f"the build ended with {code}: {said[-20:]}"
+    return said
 
 
 def half_written(catalog: Path) -> list[str]:

@@ -1,0 +1,98 @@
+"""Tests of stages that end between two of their slices and ranges: the next build goes on there and writes the same bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.build import genre_buckets, links, recording_ranges, tracks
+from pipeline.build.genres import build_genres
+from pipeline.build.links import build_links
+from pipeline.build.recordings import build_recordings
+from pipeline.build.tracks import build_tracks
+from pipeline.engine.checkpoints import Checkpoints, use_token
+from pipeline.linkage import staged_records
+
+from .test_tables import STAGES, fill, hash_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.paths import BuildPaths
+
+    from .conftest import World
+
+SIZES = (
+    (recording_ranges, "RECORDINGS_PER_RANGE", 13),
+    (genre_buckets, "ROWS_PER_BUCKET", 100),
+    (links, "ROWS_PER_BUCKET", 30),
+    (tracks, "RELEASES_PER_BUCKET", 9),
+    (staged_records, "ROWS_PER_SLICE", 30),
+)
+
+
+class Interrupter:
+    """Interrupts a stage after each input that it finishes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.finished: list[tuple[str, int]] = []
+        self._left = 0
+        run_one = Checkpoints._run_one
+
+        def run_or_interrupt(checkpoints: Checkpoints, name: str, function: Callable[[Any], Any], job: tuple[int, Any]) -> object:
+            if not self._left:
+                raise KeyboardInterrupt
+            self._left -= 1
+            result = run_one(checkpoints, name, function, job)
+            self.finished.append((name, job[0]))
+            return result
+
+        monkeypatch.setattr(Checkpoints, "_run_one", run_or_interrupt)
+
+    def run(self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int) -> bool:
+        """Run the stage and interrupt it after so many inputs; return whether it came to its end."""
+        self._left = inputs
+        try:
+            stage(paths)
+        except KeyboardInterrupt:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("stage", [build_recordings, build_links, build_genres, build_tracks])
+def test_stage_interrupted_after_each_input_repeats_none_and_ends_byte_identical(
+    world: World, monkeypatch: pytest.MonkeyPatch, stage: Callable[[BuildPaths], object]
+) -> None:
+    fill(world)
+    paths = world.write()
+    for module, name, value in SIZES:
+        monkeypatch.setattr(module, name, value)
+    for each in STAGES:
+        each(paths)
+    whole, interrupter = hash_tables(paths), Interrupter(monkeypatch)
+    with use_token("tonight"):
+        assert interrupter.run(stage, paths, 1_000)
+        once, interrupter.finished = sorted(interrupter.finished), []
+        while not interrupter.run(stage, paths, 1):
+            pass
+    assert sorted(interrupter.finished) == once
+    assert ("build", 3) in once
+    assert hash_tables(paths) == whole
+    assert not (paths.root / "work" / "spill" / stage.__name__.removeprefix("build_")).exists()
+
+
+def hash_tables(paths: BuildPaths) -> dict[str, str]:
+    return {folder.name: hash_folder(folder) for folder in (paths.root / "work" / "catalog").iterdir()}
+
+
+def test_stage_of_other_inputs_begins_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world)
+    paths = world.write()
+    for each in STAGES:
+        each(paths)
+    interrupter = Interrupter(monkeypatch)
+    for token in ("yesterday", "tonight"):
+        with use_token(token):
+            assert not interrupter.run(build_tracks, paths, 1)
+    assert interrupter.finished == [("send_listings", 0)] * 2
