@@ -59,6 +59,11 @@ class MemoryBudget:
         """DuckDB's `memory_limit` in one process."""
         return f"{int(self.process_bytes * DATABASE_SHARE)}B"
 
+    @property
+    def lone_database_limit(self) -> str:
+        """DuckDB's `memory_limit` in a process that works while no other one does."""
+        return f"{int(self.total_bytes * DATABASE_SHARE)}B"
+
     def fit_rows(self, bytes_per_row: int, most: int) -> int:
         """Return how many rows a bucket may hold, at most `most`. `bytes_per_row` is what a row takes at the widest point of its work."""
         return max(1, min(most, int(self.process_bytes * BUCKET_SHARE) // bytes_per_row))

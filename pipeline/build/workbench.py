@@ -11,7 +11,8 @@ import shutil
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from textwrap import shorten
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
@@ -22,7 +23,7 @@ from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
-from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream
+from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
 from pipeline.engine.pool import map_ordered, start_workers
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 IDS_PER_RANGE = 100_000
 """Ids that `write_ranges` works on at a time. DuckDB cannot spill the choices of a group: they take 1.5 KB for a release."""
 
+
+Result = TypeVar("Result")
+
+SHOWN_CHARACTERS = 120
+"""Characters of a query that a message shows."""
 
 _WORD = re.compile(r"\w+")
 
@@ -110,7 +116,10 @@ class QuerySteps:
 
 
 class Workbench(QuerySteps):
-    """The steps of a stage over the tables of all earlier stages."""
+    """The steps of a stage over the tables of all earlier stages.
+
+    A step that runs out of memory runs again with the memory of all processes (`use_all_memory`), so no worker may be busy meanwhile.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str) -> None:
         """Show no table yet. A view opens all parts of its table, and a stage reads few tables."""
@@ -123,7 +132,7 @@ class Workbench(QuerySteps):
     def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Run a query, for results of a few rows."""
         self.show_inputs(sql)
-        return super().execute(sql)
+        return self._run(sql, super().execute)
 
     def stream(self, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
         """Yield the result of `sql` in frames of up to `rows` rows."""
@@ -133,7 +142,17 @@ class Workbench(QuerySteps):
     def read_frame(self, sql: str) -> pl.DataFrame:
         """Return the whole result of `sql`, for columns that are meant to fit into memory (ids, keys, counts)."""
         self.show_inputs(sql)
-        return super().read_frame(sql)
+        return self._run(sql, super().read_frame)
+
+    def _run(self, sql: str, query: Callable[[str], Result]) -> Result:
+        try:
+            return query(sql)
+        except duckdb.OutOfMemoryException:
+            with use_all_memory(self.connection, self._describe(sql)):
+                return query(sql)
+
+    def _describe(self, sql: str) -> str:
+        return f"{self.stage}: {shorten(sql, SHOWN_CHARACTERS)}"
 
     def show_inputs(self, text: str) -> None:
         """Make a view of each table that a text names; a staging table that no platform has staged is an empty table."""
@@ -203,13 +222,27 @@ class Workbench(QuerySteps):
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
+        try:
+            rows = self._write_rows(table, queries)
+        except duckdb.OutOfMemoryException:
+            with use_all_memory(self.connection, self._describe(name)):
+                rows = self._write_rows(table, map(self._materialise, queries))
+        self._show(table, render_sql_source(self.paths.table(name)))
+        return rows
+
+    def _write_rows(self, table: Table, queries: Iterable[str]) -> int:
         # The engine's batches depend on its threads. Parts of a fixed size give equal bytes for equal rows.
-        with EvenTableWriter(table, self.paths.table(name)) as writer:
+        with EvenTableWriter(table, self.paths.table(table.name)) as writer:
             for sql in queries:
                 for frame in self.stream(order_sql(table, sql), table.rows_per_part):
                     writer.append(frame)
-        self._show(table, render_sql_source(self.paths.table(name)))
+        self.connection.execute("DROP TABLE IF EXISTS _unsorted")
         return writer.rows
+
+    def _materialise(self, sql: str) -> str:
+        """Return a query for the rows of `sql`, which are a step now. A sort after joins then has the memory without the joins."""
+        super().execute(f"CREATE OR REPLACE TABLE _unsorted AS {sql}")
+        return "SELECT * FROM _unsorted"
 
 
 def _recall_all(function: Callable[[pl.DataFrame], pl.DataFrame], texts: pl.DataFrame, recall: Recall) -> pl.DataFrame:

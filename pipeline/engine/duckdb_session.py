@@ -5,6 +5,7 @@ Every connection of the pipeline that joins or sorts more than a block of a dump
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+log = logging.getLogger(__name__)
+
 ROWS_PER_BLOCK = 250_000
 """Rows that are handed over at a time: about 100 MB of nested frames."""
+
+
+class MemoryShortageError(Exception):
+    """A step does not fit into the memory of the build, not even alone. The message says which, and the setting that helps."""
 
 
 @contextmanager
@@ -44,6 +51,29 @@ def open_duckdb(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def use_all_memory(connection: duckdb.DuckDBPyConnection, step: str) -> Iterator[None]:
+    """Run a block in which `step` is tried again after it ran out of memory: with the shares of all processes, and with one thread.
+
+    No other process may work meanwhile. Each thread pins buffers of its own, so one thread needs the least.
+
+    Raises:
+        MemoryShortageError: when the block runs out of memory, too.
+    """
+    budget = get_budget()
+    log.warning("%s: %s do not suffice, so it runs again with %s", step, budget.database_limit, budget.lone_database_limit)
+    connection.execute(f"SET memory_limit = '{budget.lone_database_limit}'")
+    connection.execute("SET threads = 1")
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        message = f"{step} needs more than {budget.lone_database_limit}, DuckDB's part of the memory of a build: raise CATALOG_MEMORY"
+        raise MemoryShortageError(message) from error
+    finally:
+        connection.execute(f"SET threads = {count_workers()}")
+        connection.execute(f"SET memory_limit = '{budget.database_limit}'")
 
 
 def stream(connection: duckdb.DuckDBPyConnection, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import write_table
+from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import workbench
-from pipeline.build.workbench import open_workbench
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.engine.duckdb_session import MemoryShortageError
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -54,3 +56,51 @@ def test_a_table_is_opened_when_a_query_names_it(tmp_path: Path) -> None:
         bench.keep("nobody", "SELECT platform FROM source_label")
         assert next(bench.stream("SELECT artist_id FROM source_artist"), None) is None
         assert bench.read_frame("SELECT count(*) FROM nobody").item() == 0
+
+
+# DuckDB cannot spill a list while it grows.
+LISTS = "SELECT list(i) AS numbers FROM range(1_000_000) r(i) GROUP BY i % 3"
+LABELS = "SELECT unnest(numbers) AS label_id, 'A' AS name, 0 AS release_count FROM ({lists})"
+ROOMY, NARROW, HOPELESS = (MemoryBudget(total * 1_000_000, processes=2) for total in (2_000, 40, 4))
+
+
+def read_limits(bench: Workbench) -> tuple[str, int] | None:
+    return bench.execute("SELECT current_setting('memory_limit'), current_setting('threads')").fetchone()
+
+
+def test_step_that_runs_out_of_memory_gets_that_of_all_processes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with use_budget(NARROW), open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        limits = read_limits(bench)
+        bench.keep("lists", LISTS)
+        assert bench.read_frame("SELECT sum(len(numbers))::BIGINT FROM lists").item() == 1_000_000
+        assert read_limits(bench) == limits
+    assert "stage: CREATE OR REPLACE TABLE" in caplog.text
+    assert f"{NARROW.database_limit} do not suffice, so it runs again with {NARROW.lone_database_limit}" in caplog.text
+
+
+def test_table_has_the_same_bytes_however_little_memory_there_was(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written, warned = [], []
+    for name, budget in (("roomy", ROOMY), ("narrow", NARROW)):
+        paths = BuildPaths(tmp_path / name)
+        caplog.clear()
+        with use_budget(budget), open_workbench(paths, "stage") as bench:
+            assert bench.write("label", LABELS.format(lists=LISTS)) == 1_000_000
+            assert bench.read_frame("SELECT table_name FROM duckdb_tables() WHERE table_name = '_unsorted'").is_empty()
+        written.append([part.read_bytes() for part in list_parts(paths.table("label"))])
+        warned.append("stage: label: " in caplog.text)
+    assert warned == [False, True]
+    assert written[0] == written[1]
+
+
+def test_step_that_fits_into_no_memory_names_itself_and_the_setting_and_leaves_the_table_before(tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    with open_workbench(paths, "stage") as bench:
+        bench.write("label", "SELECT 1 AS label_id, 'A' AS name, 0 AS release_count")
+    with use_budget(HOPELESS), open_workbench(paths, "stage") as bench:
+        limits = read_limits(bench)
+        with pytest.raises(MemoryShortageError, match=r"stage: label needs more than .*: raise CATALOG_MEMORY"):
+            bench.write("label", LABELS.format(lists=LISTS))
+        with pytest.raises(MemoryShortageError, match=r"stage: CREATE OR REPLACE TABLE \"lists\".*: raise CATALOG_MEMORY"):
+            bench.keep("lists", LISTS)
+        assert bench.read_frame("SELECT count(*) FROM label").item() == 1
+        assert read_limits(bench) == limits
