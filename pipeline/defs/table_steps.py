@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from catalog_store.tables import TABLES, Table
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import count_rows, measure_bytes
@@ -91,7 +93,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
                 yield from describe_finished_step(catalog, step, running_step.finished)
                 return
             with catalog.show_progress(step.name), measure_usage(catalog.paths.list_spill_folders) as usage:
-                facts = step.run(catalog.paths) or {}
+                facts = run_step(step, catalog) or {}
                 # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
                 # after it. Their cost is part of the step's.
                 results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
@@ -107,6 +109,17 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
         yield from results
 
     return write_tables
+
+
+def run_step(step: TableStep, catalog: CatalogResource) -> Mapping[str, int] | None:
+    """Return the facts of a step. A fault inside DuckDB depends on the timing of its threads, so the step then runs again with one."""
+    try:
+        return step.run(catalog.paths)
+    except duckdb.InternalException as error:
+        fault = str(error).splitlines()[0]
+        catalog.warn(f"{step.name}: runs again with one thread after a fault inside DuckDB: {fault}")
+        with use_budget(MemoryBudget(get_budget().total_bytes)):
+            return step.run(catalog.paths)
 
 
 def describe_finished_step(

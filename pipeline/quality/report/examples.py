@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.workbench import open_workbench
-from pipeline.quality.build_figures import LISTED_TWICE, WIDE_SPAN_MS, WIDE_SPAN_SHARE
+from pipeline.quality.build_figures import WIDE_SPAN_MS, WIDE_SPAN_SHARE, keep_listed_twice
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -35,6 +35,7 @@ class Examples:
 def choose_examples(paths: BuildPaths) -> Examples:
     """Pick the examples out of the tables of the build."""
     with open_workbench(paths, "report") as bench:
+        keep_listed_twice(bench)
         return Examples(*(_read_rows(bench, sql) for sql in (_REJECTS, _CONFLICTS, _WIDE, _TWICE)))
 
 
@@ -74,9 +75,9 @@ _WIDE = f"""
           JOIN recording_member m ON m.platform = record[1] AND m.external_id = record[2]) w
     JOIN recording r USING (recording_id) ORDER BY w.longest - w.shortest DESC, recording_id"""
 
-_TWICE = f"""
+_TWICE = """
     WITH twice AS (
-        SELECT cluster_id, platform, release_id, min(external_id) AS external_id, count(*) AS n FROM ({LISTED_TWICE})
+        SELECT cluster_id, platform, release_id, min(external_id) AS external_id, count(*) AS n FROM listed_twice
         GROUP BY cluster_id, platform, release_id ORDER BY n DESC, cluster_id, platform, release_id LIMIT 5)
     SELECT recording_id, r.artist_credit || ' - ' || r.title AS what, platform, release_id, n
     FROM twice JOIN recording_member USING (platform, external_id) JOIN recording r USING (recording_id)

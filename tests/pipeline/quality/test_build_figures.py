@@ -12,7 +12,7 @@ from pipeline.build.workbench import open_workbench
 from pipeline.linkage.golden_pairs import GoldenResult, load_golden_pairs
 from pipeline.paths import BuildPaths
 from pipeline.quality import build_figures
-from pipeline.quality.build_figures import _QUERIES, find_golden_figures, read_published_figures
+from pipeline.quality.build_figures import _QUERIES, find_golden_figures, keep_listed_twice, read_published_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,7 @@ def signs(
     if staged is not None:
         write_table(TABLES["source_recording"], paths.staging("store_a") / "source_recording", [staged])
     with open_workbench(paths, "test") as bench:
+        keep_listed_twice(bench)
         return dict(bench.execute(_QUERIES["mixed"]).fetchall())
 
 
