@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+import pytest
+
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import list_parts
+from pipeline.build import source_values
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.recordings import build_recordings
@@ -40,3 +46,27 @@ def test_every_source_record_shows_its_own_values_and_those_of_its_release(world
     assert (own["title"], own["release_id"], own["genres"]) == ("Song!", "first", [])
     assert (own["release_date"], own["release_date_precision"], own["release_date_entity"]) == (date(1999, 1, 1), "year", "recording")
     assert own["recording_id"] == named["recording_id"]
+
+
+def test_source_values_are_the_same_in_parts_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(11):
+        for platform in ("streamsvc_a", "catalog_b"):
+            world.recording(20 - number, platform, f"{platform}-{number}", f"Song {number}", NOVA, isrcs=[f"GBAYE00001{number:02}"])
+    paths, found = world.write(), []
+    for rows, most in ((1_000, 1_000), (3, 1_000), (3, 0)):
+        monkeypatch.setattr(source_values, "MOST_ROWS_SORTED", most)
+        monkeypatch.setitem(TABLES, "recording_source", replace(TABLES["recording_source"], rows_per_part=rows))
+        build_source_values(paths)
+        found.append((world.read("recording_source"), [part.read_bytes() for part in list_parts(paths.table("recording_source"))]))
+    (whole, _), (even, parts), (by_part, same_parts) = found
+    assert whole.height == 22
+    assert whole.equals(even)
+    assert whole.equals(by_part)
+    assert len(parts) == 8
+    assert parts == same_parts
+
+
+@pytest.mark.parametrize("most", [0, -1])
+def test_world_without_a_record_has_no_source_value(world: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(source_values, "MOST_ROWS_SORTED", most)
+    assert build_source_values(world.write()) == {"source_values": 0, "rejects": 0}
