@@ -95,7 +95,8 @@ class DatedOrder:
         """Return the id of each rank that exists."""
         numbers, in_delta = split_ranks(ranks)
         # Clipped, because the place of an item of the delta may be the end of the base.
-        found: NDArray[np.unsignedinteger] = self.base.ids.take(numbers, mode="clip")
+        base = self.base.ids
+        found: NDArray[np.unsignedinteger] = base.take(numbers, mode="clip") if len(base) else np.zeros(len(numbers), dtype=base.dtype)
         # Most pages hold no item of the delta, and bytes show it in a quarter of the time of `any`.
         if self._has_delta and not _PAGE_OF_BASE.startswith(in_delta.tobytes()):
             is_new = in_delta != ABSENT

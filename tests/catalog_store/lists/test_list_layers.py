@@ -121,3 +121,17 @@ def test_lists_of_the_earlier_format_are_read(tmp_path: Path) -> None:
     (tmp_path / "lists" / "delta").rename(tmp_path / "delta")
     (tmp_path / "lists" / "format.json").write_text(json.dumps({"format_version": UNLAYERED_VERSION}))
     assert describe(ListIndex(tmp_path / "lists"), rows) == expected
+
+
+def test_releases_of_a_night_are_read_over_a_base_without_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_layers, "MERGED_AT", 10.0)
+    monkeypatch.setattr(list_layers, "has_published", lambda *_: True)
+    rows, previous = mixed_frames(RECORDINGS, 1), None
+    for night, shown in enumerate((rows | {"release": [], "recording_release": []}, rows)):
+        tables, folder = write_frames(tmp_path / f"tables-{night}", shown), tmp_path / f"night-{night}"
+        (folder / "serving").mkdir(parents=True)
+        build_lists(tables, folder / "serving" / "lists", previous)
+        build_lists(tables, folder / "anew")
+        tonight, anew = ListIndex(folder / "serving" / "lists"), ListIndex(folder / "anew")
+        assert describe(tonight, shown) == describe(anew, shown)
+        previous = folder
