@@ -169,7 +169,7 @@ def run_night(day: Path, folder: Path, number: int) -> Path:
         print(f"| {kind:24} | {size:,} | {new:,} | {new / size if size else 0:.1%} |")
     print(f"\ndiffering staged parts: {differing or 'none'}")
     print(f"\ndiffering tables: {find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or 'none'}", flush=True)
-    # That of the last night stays, for benchmarks.layered_reading.
+    # Only the newest full build stays. benchmarks.layered_reading compares it with the last night.
     shutil.rmtree(folder / f"night-{number - 1}-full", ignore_errors=True)
     return tonight
 

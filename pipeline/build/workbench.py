@@ -118,7 +118,8 @@ class QuerySteps:
 class Workbench(QuerySteps):
     """The steps of a stage over the tables of all earlier stages.
 
-    A step that runs out of memory runs again with the memory of all processes (`use_all_memory`), so no worker may be busy meanwhile.
+    A step that runs out of memory runs again with the memory of all processes (`use_all_memory`). While workers are busy, a workbench only
+    reads them buckets of texts, which are small.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str) -> None:
