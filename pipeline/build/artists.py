@@ -22,7 +22,7 @@ from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_n
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 from pipeline.build.title_credits import find_names_in_titles
-from pipeline.build.workbench import Workbench, open_text_memory, open_workbench
+from pipeline.build.workbench import IDS_PER_RANGE, Workbench, open_text_memory, open_workbench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,13 @@ VARIOUS_KEYS = (VARIOUS_KEY, "various", "variousartist", "va", "variosartistas",
 PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
 SURE_PLACEHOLDER_KEYS = (VARIOUS_KEY, "unknownartist", "noartist")
 """Names that are placeholders with a platform's id, too: artists bear the others (`Diverse`, `VA`)."""
+
+MOST_CREDITS_SORTED = 4_000_000
+"""Credits up to which source_credit is sorted as a whole.
+
+For 1.1 million credits this takes 1.3 CPU-s, and work by parts 1.9. Some 15 million did not fit into the 1 GB of DuckDB. Parts fit into
+.2 GB at any number.
+"""
 
 _CREDIT = f"""
 SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
@@ -83,7 +90,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("used_group", _USED_GROUP)
         assign_node_ids(bench, "artist", _MEMBER)
         return {
-            "source_credits": bench.write("source_credit", _SOURCE_CREDIT),
+            "source_credits": _write_source_credit(bench),
             "artist_sources": bench.write("artist_source", _ARTIST_SOURCE),
             **write_artist_names(bench),
         }
@@ -252,26 +259,41 @@ SELECT node, "group", platform || ':' || artist_id AS source_key FROM node JOIN 
 """
 
 
-_KNOWN_HERE = f"""
-SELECT recording_id, key_no, arg_min(artist_id, struct_pack(a := -n, b := artist_id)) AS known_artist_id
-FROM (
-    SELECT h.recording_id, h.key_no, a.artist_id, count(*) AS n
-    FROM here h SEMI JOIN (SELECT key_no FROM node WHERE platform = '{NAME_ONLY}') USING (key_no) JOIN node_artist a USING (node)
-    GROUP BY ALL
-) GROUP BY ALL
+_CREDITED = """
+SELECT c.*, a.artist_id, (c.recording_id // {ids})::INT AS part FROM credit_node c LEFT JOIN node_artist a USING (node)
 """
-"""Artists credited by id on a recording. A record that names one of them there without an id means the same artist."""
 
-# A bare name takes the artist of that name who is credited by id on the same recording. That holds for this recording only, so it is
-# looked up here and makes no tie.
-_SOURCE_CREDIT = f"""
-SELECT c.recording_id, c.platform, c.external_id, c.position,
-    CASE WHEN c.is_bare THEN coalesce(k.known_artist_id, a.artist_id) ELSE a.artist_id END AS artist_id,
-    {render_shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
-FROM credit_node c LEFT JOIN node_artist a USING (node) LEFT JOIN ({_KNOWN_HERE}) k USING (recording_id, key_no)
-WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM here)
-"""
-"""Rows of source_credit. Various Artists is dropped where an artist is known."""
+
+def _write_source_credit(bench: Workbench) -> int:
+    credited = _CREDITED.format(ids=IDS_PER_RANGE)
+    if bench.read_frame("SELECT count(*) FROM credit_node").item() > MOST_CREDITS_SORTED:
+        return bench.write_parts("source_credit", credited, _render_source_credit)
+    bench.keep("credited", credited)
+    written = bench.write("source_credit", _render_source_credit("credited"))
+    bench.drop("credited")
+    return written
+
+
+def _render_source_credit(credited: str) -> str:
+    """Return the query of the rows of source_credit for `credited`: all credits of some recordings, each with the artist of its node."""
+    # A bare name takes the artist of that name who is credited by id on the same recording. That holds for this recording only, so it is
+    # looked up here and makes no tie. Various Artists is dropped where an artist is known.
+    return f"""
+        WITH by_id AS (
+            SELECT DISTINCT recording_id, key_no, node, artist_id FROM {credited} WHERE NOT is_bare AND NOT is_placeholder
+        ), meant AS (
+            SELECT recording_id, key_no, arg_min(artist_id, struct_pack(a := -nodes, b := artist_id)) AS artist_id FROM (
+                SELECT recording_id, key_no, artist_id, count(*) AS nodes
+                FROM by_id SEMI JOIN (FROM {credited} WHERE is_bare) USING (recording_id, key_no) GROUP BY ALL
+            ) GROUP BY ALL
+        )
+        SELECT c.recording_id, c.platform, c.external_id, c.position,
+            CASE WHEN c.is_bare THEN coalesce(m.artist_id, c.artist_id) ELSE c.artist_id END AS artist_id,
+            {render_shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
+        FROM {credited} c LEFT JOIN meant m USING (recording_id, key_no)
+        WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM by_id)
+    """
+
 
 _NAME_SOURCE = """
 SELECT DISTINCT c.platform, 'name:' || k.key AS external_id, k.key

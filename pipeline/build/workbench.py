@@ -221,18 +221,18 @@ class Workbench(QuerySteps):
         conditions = [f"id BETWEEN {start} AND {start + IDS_PER_RANGE - 1}" for start in range(first, last + 1, IDS_PER_RANGE)]
         return self._write(name, [render_sql(condition) for condition in conditions or ["false"]])
 
-    def write_parts(self, name: str, sql: str) -> int:
+    def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str] = "FROM {}".format) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
 
-        `sql` has a column `part` besides those of the table. Rows of a smaller part come first in the table's order. They go through a file
-        for each part, so that only narrow rows and single parts are sorted: at 3.7 million recordings, sorting recording_source as a whole
-        wrote 36 GB for a table of .73 GB.
+        `sql` has a column `part`. Rows of a smaller part come first in the table's order. They go through a file for each part, so that
+        only narrow rows and single parts are sorted: at 3.7 million recordings, sorting recording_source as a whole wrote 36 GB for a table
+        of .73 GB. `render_sql` returns the query that makes the rows of the table from those of one part, which it names.
         """
         folder = self.spill / f"{name}-parts"
         self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
         parts = sorted(list_folder(folder, "part=*"), key=lambda path: int(path.name.removeprefix("part=")))
         files = [quote_list(list_folder(part, "*.parquet")) for part in parts]
-        return self._write(name, [f"SELECT * FROM read_parquet({names}, hive_partitioning = false)" for names in files])
+        return self._write(name, [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in files])
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
