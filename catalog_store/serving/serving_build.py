@@ -25,7 +25,16 @@ from catalog_store.lists.list_build import build_lists, find_largest_id
 from catalog_store.memory_budget import get_budget
 from catalog_store.name_keys import build_name_key_expr
 from catalog_store.platforms import LINK_SOURCES
-from catalog_store.serving.body_encoding import SAMPLES, compress, encode_companions, encode_releases, encode_tracks, train_dictionary
+from catalog_store.serving.body_encoding import (
+    RELEASE_COLUMNS,
+    SAMPLES,
+    TRACK_COLUMNS,
+    compress,
+    encode_companions,
+    encode_releases,
+    encode_tracks,
+    train_dictionary,
+)
 from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.entity_keys import write_entity_keys
@@ -51,7 +60,7 @@ from catalog_store.tables.recordings import LISTED_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -149,9 +158,10 @@ class _TrackRows:
 
     def read(self, chosen: pl.Expr) -> dict[str, pl.DataFrame]:
         """Return the rows of the chosen ids by table; those of `track` in order of ids."""
-        rows = {name: _read_rows(self.tables, name, chosen) for name in ("track", "recording", "platform_link")}
+        shown = {"track": TRACK_COLUMNS, "recording": (self.key, "artist_credit"), "platform_link": TABLES["platform_link"].column_names}
+        rows = {name: _read_rows(self.tables, name, columns, chosen) for name, columns in shown.items()}
         beside = {name: pl.scan_parquet(self.scratch / f"{name}.parquet").filter(chosen).collect() for name in ("isrcs", "works")}
-        return rows | beside | {"recording": rows["recording"].select(self.key, "artist_credit")}
+        return rows | beside
 
     def encode(self, rows: dict[str, pl.DataFrame]) -> list[bytes]:
         """Return the lines of each track."""
@@ -171,7 +181,7 @@ class _ReleaseRows:
     def read(self, chosen: pl.Expr) -> dict[str, pl.DataFrame]:
         """Return the rows of the chosen ids by table; those of `release` in order of ids."""
         placements = pl.scan_parquet(self.scratch / "placements.parquet").filter(chosen).collect()
-        return {"release": _read_rows(self.tables, "release", chosen), "placements": placements}
+        return {"release": _read_rows(self.tables, "release", RELEASE_COLUMNS, chosen), "placements": placements}
 
     def encode(self, rows: dict[str, pl.DataFrame]) -> list[bytes]:
         """Return the lines of each release."""
@@ -224,8 +234,8 @@ def _read_ids(tables: Tables, entity: str) -> pl.Series:
     return pl.concat([found.cast(narrow) for found in ids])
 
 
-def _read_rows(tables: Tables, name: str, chosen: pl.Expr) -> pl.DataFrame:
-    return scan_table(TABLES[name], tables[name]).filter(chosen).collect()
+def _read_rows(tables: Tables, name: str, columns: Sequence[str], chosen: pl.Expr) -> pl.DataFrame:
+    return scan_table(TABLES[name], tables[name]).filter(chosen).select(columns).collect()
 
 
 def _write_genres(file: sqlite3.Connection, tables: Tables, lengths: Lengths) -> None:

@@ -98,6 +98,16 @@ def test_unchanged_tables_give_the_same_files(tmp_path: Path, kept: list[int]) -
         assert [name for name in names if (first / folder / name).read_bytes() != (second / folder / name).read_bytes()] == []
 
 
+def test_columns_that_no_body_shows_encode_none_again(tmp_path: Path, kept: list[int]) -> None:
+    rows = make_frames(RECORDINGS, 1)
+    first = publish_rows(tmp_path, rows, "first")
+    for table in ("track", "recording", "release"):
+        for row in rows[table]:
+            row["popularity"] = 1 - row["popularity"]
+    publish_rows(tmp_path, rows, "second")
+    assert sum(kept) == len(read_bodies(first))
+
+
 def test_another_program_encodes_all_bodies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[int]) -> None:
     rows = make_frames(RECORDINGS, 1)
     publish_rows(tmp_path, rows, "first")
