@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from catalog_store.search.name_words import NameWords, WordRanks
+
 CARRIED_WORDS = ("search_names.npy", "search_words.parquet", "search_texts.parquet")
 """Files that `build_search` writes beside the catalog, for the next build."""
 _NAMES, _WORDS, _TEXTS = CARRIED_WORDS
 _LIBRARIES = ("polars", "janome", "anyascii")
 _SEED_DIGITS = 15
-_NO_ROWS = {"word": pl.String, "is_spelling": pl.Boolean}
 
 
 def digest_names(names: Iterable[pl.DataFrame], documents: int) -> NDArray[np.uint64]:
@@ -56,8 +57,8 @@ def write_words(
     documents: int,
     numbers: NDArray[np.uint32],
     names: NDArray[np.uint64],
-    counts: pl.DataFrame,
-    rows: Iterable[pl.DataFrame],
+    ranks: WordRanks,
+    words: Iterable[NameWords],
 ) -> None:
     """Write the words of a base.
 
@@ -66,23 +67,22 @@ def write_words(
         documents: how many the base has.
         numbers: the number in the base of each document, ABSENT for those of the delta.
         names: the digest of the names of each document.
-        counts: number, word and rarity of all words.
-        rows: document, word and is_spelling of all documents, block by block in document order.
+        ranks: all words of the index.
+        words: those of all names, range by range in document order.
     """
     is_kept = numbers != ABSENT
     of_base = np.zeros(documents, dtype=np.uint64)
     of_base[numbers[is_kept]] = names[is_kept]
     write_array(folder / _NAMES, of_base)
-    words = counts.select("word", "number", "rarity")
     schema = pl.DataFrame(schema={"document": pl.UInt32, "entry": pl.UInt32}).to_arrow().schema
     with pq.ParquetWriter(folder / _WORDS, schema, compression="zstd", compression_level=1) as writer:
-        for block in rows:
-            numbered = block.with_columns(pl.Series("document", numbers[block["document"].to_numpy()])).filter(pl.col("document") != ABSENT)
-            numbered = numbered.join(words, on="word").sort("document", "is_spelling", "rarity")
-            entry = pl.col("number").cast(pl.UInt32) * 2 + pl.col("is_spelling")
+        for block in words:
+            document, is_spelling, rarities = block.list_occurrences(ranks, numbers)
+            entry = ranks.numbers[rarities] * np.uint32(2) + is_spelling
+            rows = pl.DataFrame({"document": document, "entry": entry}, schema=dict.fromkeys(("document", "entry"), pl.UInt32))
             # One row group per block: a reader holds one at a time.
-            writer.write_table(numbered.select("document", entry.alias("entry")).to_arrow().cast(schema), row_group_size=1 << 30)
-    counts.sort("number").select("word", "rarity").write_parquet(folder / _TEXTS, compression="zstd", compression_level=1)
+            writer.write_table(rows.to_arrow().cast(schema), row_group_size=1 << 30)
+    ranks.words.select("word", "rarity").write_parquet(folder / _TEXTS, compression="zstd", compression_level=1)
 
 
 class CarriedWords:
@@ -100,9 +100,9 @@ class CarriedWords:
         return cls(snapshot) if has_published(snapshot, CARRIED_WORDS) else None
 
     def count(self, is_kept: NDArray[np.bool_], others: Iterable[pl.DataFrame]) -> pl.DataFrame:
-        """Return [word, count, title_count, base]: how often the words occur in the kept documents of the base and in other rows.
+        """Return [word, count, title_count, base]: how often the words occur in the kept documents of the base and in other names.
 
-        `others` have word and is_spelling. `base` is the number of a word in these files, null for a new one.
+        `others` have word, count and title_count. `base` is the number of a word in these files, null for a new one.
         """
         sums = np.zeros(2 * self._texts.height, dtype=np.int64)
         for documents, entries in self._read_entries():
@@ -111,14 +111,8 @@ class CarriedWords:
             pl.Series("count", sums[::2], pl.UInt32), pl.Series("title_count", sums[1::2], pl.UInt32)
         )
         known = known.with_columns(base=pl.int_range(pl.len(), dtype=pl.UInt32))
-        new = pl.concat(
-            [pl.DataFrame(schema=_NO_ROWS).select("word", "is_spelling"), *(rows.select("word", "is_spelling") for rows in others)]
-        )
-        new = new.group_by("word").agg(
-            count=(~pl.col("is_spelling")).sum().cast(pl.UInt32), title_count=pl.col("is_spelling").sum().cast(pl.UInt32)
-        )
-        new = new.with_columns(base=pl.lit(None, pl.UInt32))
-        summed = pl.concat([known, new]).group_by("word").agg(pl.col("count", "title_count").sum(), pl.col("base").max())
+        new = [rows.with_columns(base=pl.lit(None, pl.UInt32)) for rows in others]
+        summed = pl.concat([known, *new]).group_by("word").agg(pl.col("count", "title_count").sum(), pl.col("base").max())
         return summed.filter(pl.col("count") + pl.col("title_count") > 0)
 
     def find_reordered(self, counts: pl.DataFrame, is_kept: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -16,13 +16,16 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.layered_order import ABSENT
 from catalog_store.search.credit_build import hash_texts, write_credits
 from catalog_store.search.layout import HASH_BITS, TAG_BITS, choose_unsigned
-from catalog_store.search.titles import encode_ranks, split_titles
+from catalog_store.search.name_words import NameWords
+from catalog_store.search.titles import encode_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from catalog_store.search.name_words import WordRanks
 
 CUT_POSTINGS = ("search_cut_places.npy", "search_cut_documents.npy")
 """Files beside the catalog: of each posting beyond the cap of its pair in the base, the place of the pair's first posting in
@@ -97,31 +100,45 @@ def write_documents(layer: Layer, ids: NDArray[np.unsignedinteger], popularity: 
     write_array(layer.folder / "popularity.npy", popularity[chosen])
 
 
-def write_titles(layer: Layer, counts: pl.DataFrame) -> None:
-    """Write titles as ranks of words. `counts` [word, title_count] are all words of the index."""
-    ranked = counts.filter(pl.col("title_count") > 0)
+def write_titles(layer: Layer, ranks: WordRanks) -> None:
+    """Write titles as ranks of words, from the words of all names that may be in the layer."""
+    is_used = np.ones(len(ranks.numbers), dtype=np.bool_)
     if layer.documents < len(layer.numbers):
-        words = [split_titles(names)["word"].unique() for names in layer.read_names()]
-        ranked = ranked.filter(pl.col("word").is_in(pl.concat([pl.Series(dtype=pl.String), *words]).implode()))
-    ranked = ranked.sort("title_count", "word", descending=[True, False]).with_row_index("rank")
+        is_used[:] = False
+        for _, rarities, _ in _read_spellings(layer, ranks):
+            is_used[rarities] = True
+    used = ranks.words.filter((pl.col("title_count") > 0) & pl.col("rarity").is_in(pl.Series(np.flatnonzero(is_used)).implode()))
+    ranked = used.sort("title_count", "word", descending=[True, False])
+    rank_of = np.zeros(len(ranks.numbers), dtype=np.uint32)
+    rank_of[ranked["rarity"].to_numpy()] = np.arange(ranked.height, dtype=np.uint32)
     size_at_most = int(ranked["word"].str.len_bytes().sum())
     with TextWriter(layer.folder, "title_word", choose_unsigned(size_at_most)) as texts:
         for rows in ranked.iter_slices(_WORDS_PER_WRITE):
             texts.extend(rows["word"])
     # Each word takes one unit or two.
-    units_at_most = 2 * int(counts["title_count"].sum())
+    units_at_most = 2 * int(ranks.words["title_count"].sum())
     with (
         ArrayWriter(layer.folder / "title_units.npy", np.uint16) as units,
         ArrayWriter(layer.folder / "title_starts.npy", choose_unsigned(units_at_most)) as starts,
     ):
-        for names in layer.read_names():
-            spelled = split_titles(names).join(ranked.select("word", "rank"), on="word", how="left", maintain_order="left")
-            encoded, sizes = encode_ranks(spelled["rank"].to_numpy())
-            per_document = np.bincount(spelled["document"].to_numpy() - starts.length, weights=sizes, minlength=names.height)
+        for numbers, rarities, documents in _read_spellings(layer, ranks):
+            encoded, sizes = encode_ranks(rank_of[rarities])
+            per_document = np.bincount(numbers - starts.length, weights=sizes, minlength=documents)
             # `units.length` still counts the units of earlier ranges only: starts are written before this range's units.
             starts.append(units.length + np.cumsum(per_document.astype(np.uint64)) - per_document.astype(np.uint64))
             units.append(encoded)
         starts.append(np.array([units.length], dtype=np.uint64))
+
+
+def _read_spellings(layer: Layer, ranks: WordRanks) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], int]]:
+    """Yield number of the document and rarity of each word that spells a title of the layer, in order, and the documents of the range."""
+    for part in range(layer.ranges if layer.documents else 0):
+        words = NameWords.read(layer.work, part)
+        numbers = layer.numbers[words.spelled["document"].to_numpy()]
+        is_kept = numbers != ABSENT
+        rarities = ranks.find_rarities(words.texts)[words.spelled["code"].to_numpy()[is_kept]]
+        documents = int(np.count_nonzero(layer.numbers[words.lists["document"].to_numpy()] != ABSENT))
+        yield numbers[is_kept].astype(np.int64), rarities, documents
 
 
 def write_artists(layer: Layer, base: ListNumbers | None = None) -> None:

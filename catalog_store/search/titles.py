@@ -22,22 +22,21 @@ _UNIT = 1 << 16
 
 
 def split_titles(names: pl.DataFrame) -> pl.DataFrame:
-    """Return [document, word] of `names` [document, title]: all words of core, variant and other titles in order, repetitions included."""
+    """Return [document, word] of `names` [document, title]: all words of core, variant and other titles in order, repetitions included.
+
+    Documents ascend.
+    """
     fields = pl.col("title").str.split_exact(FIELD_SEPARATOR, 2)
-    variant, others = (fields.struct.field(name).fill_null("") for name in ("field_1", "field_2"))
-    # Repetitions stay: the stored title must spell the same text again.
-    spelled = fields.struct.field("field_0").str.split(" ")
-    # TAB occurs in no key, so a variant never shares its rank with a word of a title.
-    nothing = pl.lit([], dtype=pl.List(pl.String))
-    variant_word = pl.when(variant != "").then(pl.concat_list(pl.lit(FIELD_SEPARATOR) + variant)).otherwise(nothing)
-    other_words = (
-        pl.when(others != "")
-        .then(
-            (OTHER_TITLE + others.str.replace_all(NAME_SEPARATOR, f"{NAME_SEPARATOR}{OTHER_TITLE}", literal=True)).str.split(NAME_SEPARATOR)
-        )
-        .otherwise(nothing)
-    )
-    return names.select("document", word=pl.concat_list(spelled, variant_word, other_words)).explode("word", empty_as_null=False)
+    core, variant, others = (fields.struct.field(f"field_{number}") for number in range(3))
+    cut = names.select("document", core=core, variant=variant.fill_null(""), others=others.fill_null(""))
+    # Repetitions stay: the stored title must spell the same text again. TAB occurs in no key, so a variant never shares its rank with a
+    # word of a title.
+    core_words = cut.select("document", word=pl.col("core").str.split(" ")).explode("word", empty_as_null=False)
+    variant_words = cut.filter(pl.col("variant") != "").select("document", word=FIELD_SEPARATOR + pl.col("variant"))
+    other_words = cut.filter(pl.col("others") != "").select("document", word=pl.col("others").str.split(NAME_SEPARATOR)).explode("word")
+    other_words = other_words.with_columns(word=OTHER_TITLE + pl.col("word"))
+    # Few titles have more than a core: to put these words in place costs a third of lists that hold all words of a title.
+    return pl.concat([core_words, variant_words, other_words]).sort("document", maintain_order=True)
 
 
 def select_titles(names: pl.DataFrame) -> pl.DataFrame:
