@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import html.entities
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -65,25 +66,50 @@ def extract(block: Block, sections: Sequence[Sequence[str]]) -> Extraction:
     texts: list[list[str]] = []
     kept: list[int] = []
     broken: list[BrokenRecord] = []
-    for starts in _cut_runs(block.find_record_offsets(), len(block.data)):
-        try:
-            texts.append(_extract_texts(block.root, block.data[starts[0] : starts[-1]], sections))
+    for starts, found in _extract_runs(block, sections):
+        if isinstance(found, BrokenRecord):
+            broken.append(found)
+        else:
+            texts.append(found)
             kept += starts[:-1]
-        # One broken record fails the whole run of about a megabyte, so its records are parsed one by one.
-        except (etree.XMLSyntaxError, _SeparatorError):
-            for start, end in pairwise(starts):
-                record = block.data[start:end]
-                try:
-                    texts.append(_extract_mended(block.root, record, sections))
-                    kept.append(start)
-                except (etree.XMLSyntaxError, _SeparatorError) as error:
-                    broken.append(_describe_broken(record, block.offset + start, str(error)))
     frames = [_build_frame("".join(parts), names) for parts, names in zip(zip(*texts, strict=True), sections, strict=True)] if texts else []
     frames = frames or [_build_frame("", names) for names in sections]
     if frames[0].height != len(kept):
         # Records that do not each start a line of their own: known is only where the first of them starts.
         kept = kept[:1] * frames[0].height
     return Extraction(frames, [block.offset + offset for offset in kept], broken)
+
+
+def _extract_runs(block: Block, sections: Sequence[Sequence[str]]) -> Iterator[tuple[list[int], list[str] | BrokenRecord]]:
+    """Yield runs of records in order, each as its starts and the end, with its texts, or with the fault of its only record."""
+    waiting = list(_cut_runs(block.find_record_offsets(), len(block.data)))[::-1]
+    while waiting:
+        starts = waiting.pop()
+        records = block.data[starts[0] : starts[-1]]
+        is_alone = len(starts) - 1 == 1
+        try:
+            # Only a single record is mended: in a run, a repair would also change what is right as it is (CDATA, comments).
+            yield starts, (_extract_mended if is_alone else _extract_texts)(block.root, records, sections)
+        except (etree.XMLSyntaxError, _SeparatorError) as error:
+            if is_alone:
+                yield starts, _describe_broken(records, block.offset + starts[0], str(error))
+            else:
+                # One faulty record fails its run. Reading all its records one by one takes longer than splitting the run a few times.
+                waiting += list(_split_run(starts, records, error))[::-1]
+
+
+def _split_run(starts: list[int], records: bytes, error: Exception) -> Iterator[list[int]]:
+    """Yield the records before the faulty one, it, and those after it; without the line of the fault two halves."""
+    last = len(starts) - 1
+    cuts = {0, last // 2, last}
+    line = error.lineno or 0 if isinstance(error, etree.XMLSyntaxError) else 0
+    if line > 0:
+        rest = records.split(b"\n", line - 1)[-1]
+        faulty = min(bisect_right(starts, starts[-1] - len(rest)), last) - 1
+        # A guess: a tag that is not closed shows up later. Then the records before fail again and are split again.
+        cuts = {0, faulty, faulty + 1, last}
+    for start, end in pairwise(sorted(cuts)):
+        yield starts[start : end + 1]
 
 
 def _cut_runs(offsets: list[int], end: int) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from pipeline.dumps.platforms.catalog_a import xml_blocks, xml_extraction
 from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.pipeline.dumps.platforms.catalog_a.conftest import StageRecords
@@ -116,6 +117,24 @@ def test_blocks_of_any_size_give_the_same_records(tmp_path: Path, monkeypatch: p
         assert all(whole[block.offset : block.offset + len(block.data)] == block.data for block in found)
         ids = [xml_extraction.extract(block, [["id", *"abcdefghijklmnopq"], [*"abcdef"]]).frames[0]["id"] for block in found]
         assert pl.concat(ids).to_list() == [str(number) for number in range(1, 60)]
+
+
+def test_records_beside_a_faulty_one_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone: list[bytes] = []
+    extract_mended = xml_extraction._extract_mended
+
+    def count(root: str, record: bytes, sections: Sequence[Sequence[str]]) -> list[str]:
+        alone.append(record)
+        return extract_mended(root, record, sections)
+
+    monkeypatch.setattr(xml_extraction, "_extract_mended", count)
+    titles = {40: "R & B", 41: "<![CDATA[R & B &amp; C]]>", 70: "</title>"}
+    tables = stage(tmp_path, file_of(*(release(number, titles.get(number, "Title")) for number in range(1, 101))))
+    staged = dict(tables["source_release"].select("release_id", "title").iter_rows())
+    assert len(staged) == 99
+    assert (staged["40"], staged["41"]) == ("R & B", "R & B &amp; C")
+    assert tables["reject"].filter(pl.col("reason") == "broken_record").height == 1
+    assert len(alone) < 5
 
 
 def test_repeated_records_are_rejected_within_and_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
