@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import msgspec
+import numpy as np
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from io import FileIO
 
-    import numpy as np
     from numpy.typing import NDArray
 
 BROKEN_SCHEMA = {"reason": pl.String, "place": pl.String, "excerpt": pl.String}
@@ -120,6 +120,7 @@ class BlockReader:
         # A cursor and a memory file per thread: DuckDB cursors of one connection run side by side, one cursor does not.
         self._of_thread = threading.local()
         self._memory: list[FileIO] = []
+        self._is_faulty = False
 
     def close(self) -> None:
         """Give back the memory files."""
@@ -133,18 +134,46 @@ class BlockReader:
 
     def read_lines(self, lines: Lines, of: int = 0) -> BlockContent:
         """Read these lines; `of`: the lines of the block that they are taken from."""
-        raw = lines.raw
+        # A file with faults has them all over, so later blocks are not first read in vain.
+        doubtful = self._find_doubtful(lines) if self._is_faulty else []
+        if not doubtful:
+            with suppress(duckdb.Error):
+                frame = self._parse(lines.raw)
+                if self.layout.is_clean(frame):
+                    return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
+            self._is_faulty = True
+            # The strict reading does not say which record failed, so the lines are looked at one by one.
+            doubtful = self._find_doubtful(lines)
+        return self._read_apart(lines, doubtful, of) or self.read_again(self._take_records(lines, range(len(lines)), of))
+
+    def _find_doubtful(self, lines: Lines) -> list[int]:
+        can_hold = self.layout.shape.can_hold
+        return [index for index, line in enumerate(lines) if not can_hold(line)]
+
+    def _read_apart(self, lines: Lines, doubtful: list[int], of: int) -> BlockContent | None:
+        """Read the doubtful lines again and all others strictly; None if the others are not clean either.
+
+        Reading all lines again parses the block twice more. One faulty line in 8 MB is the ordinary case.
+        """
+        if not 0 < len(doubtful) < len(lines):
+            return None
+        sound = np.delete(np.arange(len(lines)), doubtful)
         try:
-            frame = self._parse(raw)
-            if self.layout.is_clean(frame):
-                return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
+            frame = self._parse(lines.leave_out(doubtful))
         except duckdb.Error:
-            pass
-        # The strict reading does not say which record failed, so the lines are taken one by one.
-        named = [
-            record for index in range(len(lines)) for record in self._split_line(f"line {lines.numbers[index]}", lines.get_line(index))
-        ]
-        return self.read_again(Records(named, is_cut=not raw.endswith(b"\n"), of=of))
+            return None
+        if not self.layout.is_clean(frame):
+            return None
+        records = self._take_records(lines, doubtful, max(of, len(lines)))
+        again = self.read_again(records)
+        numbers = lines.numbers[sound]
+        frame = self.layout.select_columns(frame, format_line_places(numbers))
+        return replace(again, frame=merge_lines(frame, numbers, again.frame))
+
+    def _take_records(self, lines: Lines, indexes: Sequence[int], of: int) -> Records:
+        """Return the records in these lines. `of`: the lines of the block that they are taken from."""
+        named = [record for index in indexes for record in self._split_line(f"line {lines.numbers[index]}", lines.get_line(index))]
+        return Records(named, is_cut=len(lines) - 1 in indexes and not lines.raw.endswith(b"\n"), of=of)
 
     def reject_long_line(self, head: bytes, line: int) -> BlockContent:
         """Return a line that is too long to be read, as a reject with its beginning."""
@@ -195,7 +224,9 @@ class BlockReader:
         name, count = fields.most_common(1)[0] if fields else ("", 0)
         if count > max(MISFITS_PER_BLOCK, max(len(records.named), records.of) // 2):
             place, text = next(records.named[row] for row, found in repaired.items() if found.misfits)
-            raise self._build_layout_error(text, f"{count} of {len(records.named)} records, from {place} on, hold another type in `{name}`")
+            raise self._build_layout_error(
+                text, f"{count} of {max(len(records.named), records.of)} records, from {place} on, hold another type in `{name}`"
+            )
 
     def _split_line(self, place: str, line: bytes) -> list[tuple[str, bytes]]:
         """Return the line as a record, or the records of the document in it."""
@@ -248,6 +279,19 @@ class BlockReader:
         query = self.layout.build_sql(f"/proc/self/fd/{descriptor}", strict=strict, object_size=max(_LEAST_OBJECT_SIZE, len(raw) + 1))
         frame: pl.DataFrame = of_thread.cursor.sql(query).pl()
         return frame
+
+
+def number_lines(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the line number of each record of a block. The records of a document in a line have its number, too."""
+    return frame["place"].str.extract(r"^line (\d+)").cast(pl.Int64).to_numpy()
+
+
+def merge_lines(frame: pl.DataFrame, numbers: NDArray[np.int64], other: pl.DataFrame) -> pl.DataFrame:
+    """Return the records of both frames in the order of their lines. `numbers`: the line of each record of `frame`, ascending."""
+    if other.is_empty():
+        return frame
+    order = np.argsort(np.append(numbers, number_lines(other)), kind="stable")
+    return pl.concat([frame, other]).select(pl.all().gather(order))
 
 
 def format_line_places(numbers: NDArray[np.int64]) -> pl.Series:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from pipeline.dumps.readers.ndjson_blocks import BlockContent, format_line_places
+from pipeline.dumps.readers.ndjson_blocks import BlockContent, format_line_places, merge_lines, number_lines
 from pipeline.dumps.readers.ndjson_lines import Lines
 from pipeline.dumps.staging.parsed_lines import hash_lines
 
@@ -35,32 +34,26 @@ class PartlyRead:
 def read_new_lines(reader: BlockReader, known: KnownLines, raw: bytes, first_line: int) -> PartlyRead:
     """Parse the lines of a block that are not stored. May be called by several threads at once."""
     lines = Lines(raw, first_line)
-    hashes = hash_lines(raw)[lines.numbers - first_line]
+    numbers = lines.numbers
+    hashes = hash_lines(raw)[numbers - first_line]
     rows = known.find(hashes)
     new = np.flatnonzero(rows < 0)
     if len(new) < len(lines):
-        lines = Lines(b"".join(lines.get_line(index, with_end=True) for index in new.tolist()), first_line, lines.numbers[new])
-    return PartlyRead(reader.read_lines(lines, of=len(rows)), Lines(raw, first_line).numbers, hashes, rows)
+        lines = Lines(b"".join(lines.get_line(index, with_end=True) for index in new.tolist()), first_line, numbers[new])
+    return PartlyRead(reader.read_lines(lines, of=len(rows)), numbers, hashes, rows)
 
 
 def add_stored(block: PartlyRead, known: KnownLines) -> BlockContent:
     """Return the whole block, and store it for the next staging."""
     content = block.content
     is_stored = block.rows >= 0
-    # The records of a document in a line have its number, too.
-    numbers = content.frame["place"].str.extract(r"^line (\d+)").cast(pl.Int64).to_numpy()
     if is_stored.any():
-        numbers = np.append(block.numbers[is_stored], numbers)
-        stored = known.take(block.rows[is_stored]).with_columns(place=format_line_places(block.numbers[is_stored]))
-        order = np.argsort(numbers, kind="stable")
-        numbers = numbers[order]
-        content = replace(
-            content, frame=pl.concat([stored, content.frame]).select(pl.all().gather(order)) if content.frame.height else stored
-        )
+        numbers = block.numbers[is_stored]
+        stored = known.take(block.rows[is_stored], content.frame.drop("place")).with_columns(place=format_line_places(numbers))
+        content = replace(content, frame=merge_lines(stored, numbers, content.frame))
+    place = content.frame["place"]
     # A record with a misfit is incomplete, and its reject is found by parsing. Of a document no record stands for the line.
-    is_whole = ~content.frame["place"].is_in(content.misfits["place"].implode()) & ~content.frame["place"].str.contains(
-        "record", literal=True
-    )
-    records = content.frame.drop("place").filter(is_whole)
-    known.keep(records, block.hashes[np.searchsorted(block.numbers, numbers[is_whole.to_numpy()])])
+    is_whole = ~place.is_in(content.misfits["place"].implode()) & ~place.str.contains("record", literal=True)
+    records = content.frame.filter(is_whole)
+    known.keep(records.drop("place"), block.hashes[np.searchsorted(block.numbers, number_lines(records))])
     return content

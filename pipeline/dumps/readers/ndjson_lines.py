@@ -15,6 +15,8 @@ from pipeline.dumps.readers.line_blocks import HEAD_BYTES
 from pipeline.dumps.staging.staging_writer import EXCERPT_CHARACTERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
 
@@ -62,7 +64,18 @@ class Lines:
         """Return the number of lines that are not blank."""
         return len(self.numbers)
 
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes of each line without its end."""
+        starts, ends, _ = self._spans
+        return (self.raw[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+
     def get_line(self, index: int, *, with_end: bool = False) -> bytes:
         """Return the bytes of a line; `index` counts lines that are not blank."""
         starts, ends, _ = self._spans
         return self.raw[starts[index] : ends[index] + with_end]
+
+    def leave_out(self, indexes: Sequence[int]) -> bytes:
+        """Return the bytes of all other lines; `indexes` ascend and count lines that are not blank."""
+        starts, ends, _ = self._spans
+        cuts = [0, *(bound for index in indexes for bound in (starts[index], ends[index] + 1)), len(self.raw)]
+        return b"".join(self.raw[start:end] for start, end in zip(cuts[::2], cuts[1::2], strict=True))

@@ -2,7 +2,7 @@
 
 They are beside the staging tables, become visible with them, and may be deleted at any time:
 
-  <staging>/<platform>/parsed_lines/<form>-<contents>.arrow   the columns of records, and `_line`, the hash of each record's line
+  <staging>/<platform>/parsed_lines/<form>-<contents>.arrow   columns of records that have values, and `_line`, the hash of the line
 
 `<form>` names the columns that are read, the code of the readers and the versions of the libraries. `<contents>` is the hash of the file.
 So a file of another form, or a damaged one, is not used. A line is stored only if it gave exactly one record without a fault: all others
@@ -67,6 +67,7 @@ class KnownLines:
         self._parts: list[Path] = []
         self._loaded: dict[int, pl.DataFrame] = {}
         self._waiting: list[pl.DataFrame] = []
+        self._waiting_bytes = 0.0
         found = []
         for path in list_folder(before, f"{form}-*{_SUFFIX}"):
             if (hashes := _read_hashes(path)) is not None:
@@ -88,20 +89,31 @@ class KnownLines:
         counts = np.bincount(parts[rows >= 0], minlength=len(self._parts))
         return np.where((rows >= 0) & np.isin(parts, np.argsort(-counts, kind="stable")[:MOST_PARTS]), rows, -1)
 
-    def take(self, rows: NDArray[np.int64]) -> pl.DataFrame:
-        """Return these stored records, in this order, without `_line`."""
+    def take(self, rows: NDArray[np.int64], like: pl.DataFrame) -> pl.DataFrame:
+        """Return these stored records, in this order, with the columns of `like`."""
         parts = np.searchsorted(self._starts, rows, side="right") - 1
         wanted = np.unique(parts).tolist()
         self._loaded = {number: self._loaded[number] if number in self._loaded else self._load(number) for number in wanted}
-        found = pl.concat(self._loaded[number].select(pl.all().gather(rows[parts == number] - self._starts[number])) for number in wanted)
+        found = pl.concat(
+            # The empty frame adds the columns that a part does not have.
+            [like.clear(), *(self._loaded[part].select(pl.all().gather(rows[parts == part] - self._starts[part])) for part in wanted)],
+            how="diagonal",
+        )
         # The order of the parts is not the order that was asked for, unless there is one part.
         order = np.argsort(np.argsort(parts, kind="stable"), kind="stable")
+        found = found.select(like.columns)
         return found if len(wanted) == 1 else found.select(pl.all().gather(order))
 
     def keep(self, records: pl.DataFrame, hashes: NDArray[np.uint64]) -> None:
         """Store records for the next staging, each with the hash of its line."""
-        self._waiting.append(records.with_columns(pl.Series(_LINE, hashes, dtype=pl.UInt64)))
-        if sum(frame.estimated_size() for frame in self._waiting) >= PART_BYTES:
+        if records.is_empty():
+            return
+        # Most columns belong to layouts that the dump does not have. Writing and taking nulls was a third of the cost.
+        numbered = records.with_columns(pl.Series(_LINE, hashes, dtype=pl.UInt64))
+        filled = numbered.select(column for column in numbered if column.null_count() < records.height)
+        self._waiting.append(filled)
+        self._waiting_bytes += filled.estimated_size()
+        if self._waiting_bytes >= PART_BYTES:
             self.write_part()
 
     def write_part(self) -> None:
@@ -110,12 +122,12 @@ class KnownLines:
             return
         self._after.mkdir(exist_ok=True)
         pending = self._after / f"{self._form}.pending"
-        pl.concat(self._waiting).rechunk().write_ipc(pending, compression="lz4")
+        pl.concat(self._waiting, how="diagonal").rechunk().write_ipc(pending, compression="lz4")
         pending.rename(self._after / f"{self._form}-{_hash_file(pending)}{_SUFFIX}")
-        self._waiting = []
+        self._waiting, self._waiting_bytes = [], 0.0
 
     def _load(self, number: int) -> pl.DataFrame:
-        return pl.read_ipc(self._parts[number]).drop(_LINE)
+        return pl.read_ipc(self._parts[number])
 
 
 def hash_lines(raw: bytes) -> NDArray[np.uint64]:

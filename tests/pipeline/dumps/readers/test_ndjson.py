@@ -16,12 +16,15 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers import line_blocks, ndjson
 from pipeline.dumps.readers.line_blocks import LineSample
 from pipeline.dumps.readers.ndjson import Block, read_json_blocks, read_json_stream
+from pipeline.dumps.readers.ndjson_blocks import BlockReader
 from pipeline.dumps.staging.layout_expectations import MemberCensus
 from pipeline.dumps.staging.staging_profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pipeline.dumps.readers.ndjson_blocks import BlockContent, Records
 
 COLUMNS = {"id": "VARCHAR", "title": "VARCHAR", "artists": "STRUCT(id VARCHAR, name VARCHAR)[]", "extra": "JSON"}
 
@@ -294,3 +297,21 @@ def test_sample_holds_whole_lines_of_the_file(lines: list[bytes], block_bytes: i
             sample.look_at(block + b"left of the block before\n", len(block))
     remaining = iter(lines)
     assert all(line in remaining for line in taken), "in order"
+
+
+def test_only_doubtful_lines_of_a_block_are_read_again(dump: Callable[..., list[Block]], monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[int] = []
+    read_again = BlockReader.read_again
+
+    def count(reader: BlockReader, records: Records) -> BlockContent:
+        again.append(len(records.named))
+        return read_again(reader, records)
+
+    monkeypatch.setattr(BlockReader, "read_again", count)
+    monkeypatch.setattr(ndjson, "BLOCK_BYTES", 4_000)
+    first = lines(*({"id": number} for number in range(400)), {"id": 400, "artists": "X"}) + b"{oops\n\n"
+    blocks = dump(first + lines(*({"id": number} for number in range(401, 800))) + b'{"id": 800}')
+    assert again == [2]
+    assert ids(blocks) == [str(number) for number in range(801)]
+    assert broken(blocks) == [("broken_record", "line 402", "{oops")]
+    assert places(blocks, "399", "400", "401", "800") == ["line 400", "line 401", "line 404", "line 803"]

@@ -103,6 +103,15 @@ def test_lines_with_a_fault_and_documents_are_parsed_each_time(days: Days) -> No
     assert days.parsed == len(faulty)
 
 
+def test_columns_without_a_value_are_not_stored_and_come_back(days: Days) -> None:
+    days.read([b'{"id": "1"}', b'{"id": "2"}'])
+    (part,) = days.parts
+    assert pl.read_ipc(part).columns == ["id", "_line"]
+    days.read([b'{"id": "2"}', line(3), b"{}", b'{"id": "1"}'])
+    days.read([b"{}", line(3), b'{"id": "1"}'])
+    assert days.parsed == 0
+
+
 def test_a_night_after_a_refused_file_parses_what_it_must(days: Days) -> None:
     days.read([line(1)])
     days.read([b"{", b"{"])
