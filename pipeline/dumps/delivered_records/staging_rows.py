@@ -14,7 +14,7 @@ from catalog_store.identifiers import normalise_gtin_expr
 from catalog_store.platforms import PLATFORMS
 from catalog_store.tables.staging import RELEASE_TYPES
 from pipeline.dumps.delivered_records.record_shapes import TEXTS
-from pipeline.dumps.fields.dates import parse_date
+from pipeline.dumps.fields.dates import add_dates
 from pipeline.dumps.fields.delivered_credits import PLACEHOLDER_NAMES, VARIOUS_ARTISTS, join_names, list_credit_names, select_named_credits
 from pipeline.dumps.fields.isrcs import read_isrc_lists
 from pipeline.dumps.staging.record_checks import (
@@ -51,20 +51,21 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
     if "_is_placed" not in block.columns:
         block = block.with_columns(_is_placed=pl.lit(value=False))
 
-    duration = pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms"))
-    date = parse_date(pl.col("release_date"))
-    disc, number = (
-        parse_whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
-        parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+    # Values that rules and rows need are columns: an expression is computed again wherever it is used.
+    block = add_dates(block, pl.col("release_date")).with_columns(
+        _duration=pl.when(pl.col("duration_ms").is_between(1, LONGEST_MS)).then(pl.col("duration_ms")),
+        _release_id=nullify_blank("release_id"),
+        _disc=parse_whole_number(pl.col("disc_number"), 1, LARGEST_SMALLINT),
+        _number=parse_whole_number(pl.col("track_number"), 0, LARGEST_SMALLINT),
+        _share=_read_share(),
     )
-    share = _read_share()
     rules = [
         ValueRule("isrc", pl.col("_no_isrc"), pl.lit(None), Reason.INVALID_ISRC),
-        ValueRule("duration", nullify_blank("duration"), duration, Reason.INVALID_DURATION),
-        ValueRule("release_date", nullify_blank("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-        ValueRule("disc_number", nullify_blank("disc_number"), disc, Reason.INVALID_NUMBER),
-        ValueRule("track_number", nullify_blank("track_number"), number, Reason.INVALID_NUMBER),
-        ValueRule("popularity", nullify_blank("popularity"), share, Reason.INVALID_NUMBER),
+        ValueRule("duration", nullify_blank("duration"), pl.col("_duration"), Reason.INVALID_DURATION),
+        ValueRule("release_date", nullify_blank("release_date"), pl.col("_date"), Reason.INVALID_DATE),
+        ValueRule("disc_number", nullify_blank("disc_number"), pl.col("_disc"), Reason.INVALID_NUMBER),
+        ValueRule("track_number", nullify_blank("track_number"), pl.col("_number"), Reason.INVALID_NUMBER),
+        ValueRule("popularity", nullify_blank("popularity"), pl.col("_share"), Reason.INVALID_NUMBER),
         *_build_reference_rules(block.columns),
     ]
     out.write_rejects(find_value_rejects(block, entity, "id", rules))
@@ -80,21 +81,21 @@ def stage_recordings(block: pl.DataFrame, out: StagingWriter) -> None:
             artists=select_named_credits(),
             artist_credit=pl.coalesce(nullify_blank("artist_credit"), join_names(CREDIT_SEPARATOR)),
             isrcs="_isrcs",
-            duration_ms=duration,
-            release_id=nullify_blank("release_id"),
-            disc_number=pl.when(nullify_blank("release_id").is_not_null()).then(disc),
-            track_number=pl.when(nullify_blank("release_id").is_not_null()).then(number),
-            release_date=date.struct.field("date"),
-            release_date_precision=date.struct.field("precision"),
+            duration_ms="_duration",
+            release_id="_release_id",
+            disc_number=pl.when(pl.col("_release_id").is_not_null()).then("_disc"),
+            track_number=pl.when(pl.col("_release_id").is_not_null()).then("_number"),
+            release_date="_date",
+            release_date_precision="_precision",
             is_explicit="is_explicit",
             is_video=pl.lit(value=False),
             traits=pl.col("traits").fill_null(pl.lit([], dtype=TEXTS)),
-            popularity=share,
+            popularity="_share",
         ),
     )
     # A place that the release lists has disc and number; the one that the recording names would double it.
-    needs_place = nullify_blank("release_id").is_not_null() & ~pl.col("_is_placed")
-    places = block.filter(needs_place).select(*WHERE, release_id="release_id", external_id="id", disc_number=disc, track_number=number)
+    needs_place = pl.col("_release_id").is_not_null() & ~pl.col("_is_placed")
+    places = block.filter(needs_place).select(*WHERE, "release_id", external_id="id", disc_number="_disc", track_number="_number")
     out.write("source_release_track", places)
     _stage_genres(block, "recording", out)
 
@@ -106,13 +107,13 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
     block = block.drop("position", "is_part", strict=False)
     block, rejects = split_rows(block, entity, "id", _build_identity_rules())
     out.write_rejects(rejects)
-    gtin = normalise_gtin_expr(strip_code(pl.col("upc")))
-    date = parse_date(pl.col("release_date"))
-    count = parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    block = add_dates(block, pl.col("release_date")).with_columns(
+        _gtin=normalise_gtin_expr(strip_code(pl.col("upc"))), _count=parse_whole_number(pl.col("track_count"), 0, LONGEST_MS)
+    )
     rules = [
-        ValueRule("upc", nullify_blank("upc"), gtin, Reason.INVALID_GTIN),
-        ValueRule("release_date", nullify_blank("release_date"), date.struct.field("date"), Reason.INVALID_DATE),
-        ValueRule("track_count", nullify_blank("track_count"), count, Reason.INVALID_NUMBER),
+        ValueRule("upc", nullify_blank("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
+        ValueRule("release_date", nullify_blank("release_date"), pl.col("_date"), Reason.INVALID_DATE),
+        ValueRule("track_count", nullify_blank("track_count"), pl.col("_count"), Reason.INVALID_NUMBER),
         *_build_reference_rules(block.columns),
     ]
     out.write_rejects(find_value_rejects(block, entity, "id", rules))
@@ -129,9 +130,9 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
             label_id=nullify_blank("label_id"),
             label_name=nullify_blank("label_name"),
             catalog_number=nullify_blank("catalog_number"),
-            gtin=gtin,
-            release_date=date.struct.field("date"),
-            release_date_precision=date.struct.field("precision"),
+            gtin="_gtin",
+            release_date="_date",
+            release_date_precision="_precision",
             # A word that we do not know is still a type: `other`, and null only where none was delivered.
             release_type=pl.when(kind.is_in(RELEASE_TYPES)).then(kind).when(kind.is_not_null()).then(pl.lit("other")),
             # A statement of the layout counts more than a hint of the type or the credit.
@@ -139,7 +140,7 @@ def stage_releases(block: pl.DataFrame, out: StagingWriter) -> None:
                 "is_compilation", (kind == "compilation") | list_credit_names().list.contains(VARIOUS_ARTISTS)
             ).fill_null(value=False),
             is_official=pl.lit(value=True),
-            track_count=count,
+            track_count="_count",
             slug=nullify_blank("slug"),
         ),
     )

@@ -10,6 +10,7 @@ LATEST_YEAR = 2100
 """A generous bound: announced releases are months ahead, and `9999` is a filler. It is not a clock, because the same input must give the
 same table."""
 
+_DATE = pl.Struct({"date": pl.String, "precision": pl.String})
 _SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[T\s-].*)?$"
 
 
@@ -18,22 +19,21 @@ def parse_date(value: pl.Expr) -> pl.Expr:
 
     Both fields are null when the text is null, empty or impossible; a day that the month does not have keeps the month.
     """
-    groups = value.str.extract_groups(_SHAPE)
-    return build_date(
-        *(groups.struct.field(str(index)).cast(pl.Int32, strict=False) for index in (1, 2, 3)),
-    )
+    return value.map_batches(_read_dates, return_dtype=_DATE, is_elementwise=True)
+
+
+def _read_dates(values: pl.Series) -> pl.Series:
+    # Each distinct text once: 18x on 260,000 real dates.
+    texts = values.alias("text").to_frame()
+    groups = pl.col("text").str.extract_groups(_SHAPE)
+    parts = (groups.struct.field(str(index)).cast(pl.Int32, strict=False) for index in (1, 2, 3))
+    known = texts.unique().with_columns(date=build_date(*parts))
+    return texts.join(known, on="text", how="left", maintain_order="left", nulls_equal=True)["date"]
 
 
 def add_dates(block: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
-    """Add `_date` and `_precision` of a text as `parse_date` reads it. Each distinct text is read once: 18x on 260,000 real dates."""
-    texts = block.select(_text=value)
-    read = (
-        texts.unique()
-        .select("_text", _read=parse_date(pl.col("_text")))
-        .unnest("_read")
-        .rename({"date": "_date", "precision": "_precision"})
-    )
-    return pl.concat([block, texts.join(read, on="_text", how="left", maintain_order="left").drop("_text")], how="horizontal")
+    """Add `_date` and `_precision` of a text as `parse_date` reads it."""
+    return block.with_columns(_read=parse_date(value).struct.rename_fields(["_date", "_precision"])).unnest("_read")
 
 
 def build_date(year: pl.Expr, month: pl.Expr, day: pl.Expr) -> pl.Expr:

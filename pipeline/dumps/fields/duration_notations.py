@@ -50,17 +50,17 @@ def _read_durations(values: pl.Series, unit: Unit | None) -> pl.Series:
     text = pl.col("text")
     # One platform puts its values in square brackets.
     texts = values.alias("text").to_frame().select(text.str.strip_chars(" \t\r\n[]"))
-    found = texts.select(_parse_number_ms(text, unit)).to_series()
+    # Lazily, because only then an expression that occurs several times is computed once.
+    found = texts.lazy().select(_parse_number_ms(text, unit)).collect().to_series()
     others = texts.filter(found.is_null()).drop_nulls()
     if others.height:
         # Each notation once: songs share a few thousand durations, and the patterns cost more than all else that is read of a record.
-        known = others.unique().with_columns(
-            found=pl.coalesce(
-                _sum_units(text, _CLOCK_SHAPE, _CLOCK_UNITS_MS),
-                _sum_units(text.str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS),
-                _sum_units(text, _WORDS_SHAPE, _WORDS_UNITS_MS),
-            )
+        notations = pl.coalesce(
+            _sum_units(text, _CLOCK_SHAPE, _CLOCK_UNITS_MS),
+            _sum_units(text.str.to_uppercase(), _ISO_SHAPE, _ISO_UNITS_MS),
+            _sum_units(text, _WORDS_SHAPE, _WORDS_UNITS_MS),
         )
+        known = others.unique().lazy().with_columns(found=notations).collect()
         found = found.fill_null(texts.join(known, on="text", how="left", maintain_order="left")["found"])
     return pl.select(pl.when(found.is_between(1, LONGEST_MS)).then(found)).to_series()
 

@@ -10,6 +10,7 @@ import polars as pl
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
+from pipeline.dumps.fields.lists import concat_lists
 from pipeline.dumps.platforms.store_a.version_4 import read_release_type, split_catalog_number
 from pipeline.dumps.staging.record_checks import nullify_blank
 
@@ -115,7 +116,7 @@ def add_search_results(rows: pl.DataFrame, store: DeliveredStore) -> None:
 
 def add_track_list(rows: pl.DataFrame, store: DeliveredStore) -> None:
     """Add tracks of a list with names only. They have no id and become rejects."""
-    listed = pl.concat_list(_build_credits("artists", "primary"), _build_credits("remixers", "remixer"))
+    listed = concat_lists(_build_credits("artists", "primary"), _build_credits("remixers", "remixer"), CREDITS)
     store.add(
         "recording",
         rows.select(

@@ -10,6 +10,7 @@ from catalog_store.identifiers import normalise_gtin_expr
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
+from pipeline.dumps.fields.lists import concat_lists, list_entries
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def split_catalog_number(upc: pl.Expr) -> list[pl.Expr]:
 
 def pair_genres(genre: pl.Expr, genre_id: pl.Expr, sub: pl.Expr, sub_id: pl.Expr) -> pl.Expr:
     """Return the genre, then the sub-genre below it."""
-    both = pl.concat_list(
+    both = list_entries(
         pl.struct(genre=genre, genre_id=genre_id, parent=_NO_TEXT),
         pl.struct(genre=sub, genre_id=sub_id, parent=pl.when(sub.is_not_null()).then(genre)),
     ).cast(GENRES)
@@ -128,7 +129,7 @@ def _map_tracks() -> list[pl.Expr]:
         *(pl.col(name) for name in ("source_file", "place", "id", "isrc", "slug")),
         pl.col("name").alias("title"),
         pl.col("mix_name").alias("version"),
-        pl.concat_list(build_credits("artists", "primary"), build_credits("remixers", "remixer")).alias("artists"),
+        concat_lists(build_credits("artists", "primary"), build_credits("remixers", "remixer"), CREDITS).alias("artists"),
         join_primary_artists().alias("artist_credit"),
         duration.alias("duration"),
         parse_duration_ms(duration, "ms").alias("duration_ms"),

@@ -13,6 +13,7 @@ import polars as pl
 from catalog_store.folder_listing import list_folder, list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
+from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     ROOT_GENRE,
     stage_albums,
@@ -148,7 +149,7 @@ def _get_attribute(name: str) -> pl.Expr:
 def _build_one_artist(identifier: pl.Expr, name: pl.Expr) -> pl.Expr:
     """Return the display string as one primary artist, or no artist."""
     credit = pl.struct(identifier.alias("artist_id"), name.alias("name"), pl.lit("primary").alias("role"))
-    return pl.when(name.str.strip_chars() != "").then(pl.concat_list(credit)).otherwise(pl.lit([], dtype=CREDITS))
+    return pl.when(name.str.strip_chars() != "").then(list_entries(credit)).otherwise(pl.lit([], dtype=CREDITS))
 
 
 def _find_only_artist_id() -> pl.Expr:

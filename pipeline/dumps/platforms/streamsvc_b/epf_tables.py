@@ -12,6 +12,7 @@ import polars as pl
 
 from catalog_store.sql_text import quote_list
 from pipeline.dumps.fields.delivered_credits import CREDITS, join_names
+from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.dumps.staging.record_checks import RowRule, split_rows
@@ -160,7 +161,7 @@ def _add_credits(block: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     named = pl.col("artist_credit").str.strip_chars() != ""
     # The display name is one artist, never split: `Earth, Wind & Fire` is one.
     alone = pl.when(named).then(
-        pl.concat_list(pl.struct(pl.lit(None, dtype=pl.String).alias("artist_id"), name="artist_credit", role=pl.lit("primary")))
+        list_entries(pl.struct(pl.lit(None, dtype=pl.String).alias("artist_id"), name="artist_credit", role=pl.lit("primary")))
     )
     if rows.is_empty():
         return block.with_columns(artists=alone.fill_null(pl.lit([], dtype=CREDITS)), lost_artists=pl.lit(None, dtype=pl.String))

@@ -18,6 +18,7 @@ from catalog_store.folder_listing import list_tree
 from catalog_store.sql_text import quote_list
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import join_names
+from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import (
     ROOT_GENRE,
     stage_albums,
@@ -281,7 +282,7 @@ def _read_structs(block: pl.DataFrame, name: str, fields: dict[str, str]) -> pl.
         present = {field.name.lower(): field.name for field in dtype.fields}
         # A lone struct: the documentation shows a list of albums, client code reads one.
         values = [_read_member(pl.col(name).struct, present, delivered).alias(key) for key, delivered in fields.items()]
-        return pl.when(pl.col(name).is_not_null()).then(pl.concat_list(pl.struct(values))).otherwise(pl.lit([], dtype=wanted))
+        return pl.when(pl.col(name).is_not_null()).then(list_entries(pl.struct(values))).otherwise(pl.lit([], dtype=wanted))
     if not isinstance(dtype, pl.List) or not isinstance(dtype.inner, pl.Struct):
         return pl.lit([], dtype=wanted)
     present = {field.name.lower(): field.name for field in dtype.inner.fields}

@@ -10,6 +10,7 @@ import polars as pl
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
+from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _map_releases(rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     artist = pl.col("artist").struct
-    one = pl.concat_list(pl.struct(artist_id=artist.field("id"), name=artist.field("name"), role=pl.lit("primary"))).cast(CREDITS)
+    one = list_entries(pl.struct(artist_id=artist.field("id"), name=artist.field("name"), role=pl.lit("primary"))).cast(CREDITS)
     return rows.select(
         "source_file",
         "place",

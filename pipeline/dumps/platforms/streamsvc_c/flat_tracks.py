@@ -9,6 +9,7 @@ import polars as pl
 from pipeline.dumps.delivered_records.record_shapes import GENRES
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
+from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.staging.record_checks import nullify_blank
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _read_credits() -> pl.Expr:
     role = person.field("role").str.to_lowercase().replace_strict(_ROLES, default="primary", return_dtype=pl.String)
     listed = pl.col("contributors").list.eval(pl.struct(artist_id=person.field("id"), name=person.field("name"), role=role)).cast(CREDITS)
     artist = pl.col("artist").struct
-    one = pl.concat_list(pl.struct(artist_id=artist.field("id"), name=artist.field("name"), role=pl.lit("primary"))).cast(CREDITS)
+    one = list_entries(pl.struct(artist_id=artist.field("id"), name=artist.field("name"), role=pl.lit("primary"))).cast(CREDITS)
     return pl.when(listed.list.len() > 0).then(listed).when(pl.col("artist").is_not_null()).then(one)
 
 
@@ -152,5 +153,5 @@ def _read_genres() -> pl.Expr:
     # Genres are on albums only, and -1 says that there is none.
     genre_id = pl.when(nullify_blank("genre_id") != NO_GENRE).then(pl.col("genre_id"))
     name = genre_id.replace_strict(ROOT_GENRES, default=None, return_dtype=pl.String)
-    one = pl.concat_list(pl.struct(genre=name, genre_id=genre_id, parent=no_text)).cast(GENRES)
+    one = list_entries(pl.struct(genre=name, genre_id=genre_id, parent=no_text)).cast(GENRES)
     return pl.when(listed.list.len() > 0).then(listed).when(genre_id.is_not_null()).then(one)
