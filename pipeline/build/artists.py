@@ -21,8 +21,9 @@ from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
+from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
 from pipeline.build.title_credits import find_names_in_titles
-from pipeline.build.workbench import IDS_PER_RANGE, Workbench, open_text_memory, open_workbench
+from pipeline.build.workbench import Workbench, open_text_memory, open_workbench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -265,7 +266,7 @@ SELECT c.*, a.artist_id, (c.recording_id // {ids})::INT AS part FROM credit_node
 
 
 def _write_source_credit(bench: Workbench) -> int:
-    credited = _CREDITED.format(ids=IDS_PER_RANGE)
+    credited = _CREDITED.format(ids=RECORDINGS_PER_RANGE)
     if bench.read_frame("SELECT count(*) FROM credit_node").item() > MOST_CREDITS_SORTED:
         return bench.write_parts("source_credit", credited, _render_source_credit)
     bench.keep("credited", credited)

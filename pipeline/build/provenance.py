@@ -110,7 +110,7 @@ def _render_first_edition_sql(field: str, chain: Chain, is_chosen: str) -> str:
 
 
 _SAME_DATE = "m.release_date::DATE = r.release_date AND m.release_date_precision = r.release_date_precision"
-_RELEASE_PROVENANCE = f"""
+RELEASE_PROVENANCE = f"""
 SELECT r.release_id,
     {_render_first_edition_sql("title", RELEASE_TITLE, "true")},
     {_render_first_edition_sql("artist", RELEASE_ARTIST, "m.artist_id = r.artist_id")},
@@ -119,14 +119,7 @@ SELECT r.release_id,
     {_render_first_edition_sql("gtin", RELEASE_TITLE, "m.gtin = r.gtin")},
     {_render_first_edition_sql("release_date", DATE, _SAME_DATE)},
     {_render_first_edition_sql("release_type", RELEASE_TYPE, "m.release_type = r.release_type")}
-FROM (FROM merged WHERE {{condition}}) m JOIN (FROM (SELECT *, release_id AS id FROM release) WHERE {{condition}}) r USING (id)
+FROM merged m JOIN release r ON r.release_id = m.id
 GROUP BY r.release_id
 """
-
-
-def render_release_provenance(condition: str) -> str:
-    """Return the query of the provenance of the releases for whose `id` the condition holds.
-
-    It reads `release` and `merged` (the editions of each release, as build_releases keeps them).
-    """
-    return _RELEASE_PROVENANCE.format(condition=condition)
+"""Rows of release_provenance. Reads `release` and `merged`, the editions of each release (see releases.py)."""

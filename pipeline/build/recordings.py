@@ -12,9 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import duckdb
-import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from catalog_store.name_keys.variants import build_variants_expr
 from catalog_store.pending_files import name_pending, write_aside
@@ -24,6 +22,7 @@ from catalog_store.tables.files import count_rows, join_tables, list_parts
 from pipeline.build.carried_ranges import open_carrier
 from pipeline.build.credited_names import load_other_names
 from pipeline.build.durations import DURATION, DURATION_OF_PLATFORM
+from pipeline.build.name_map import read_names, write_name_map
 from pipeline.build.packing import render_packed_sql, render_record_sql
 from pipeline.build.popularity import render_popularity_sql
 from pipeline.build.priorities import render_platform_count_sql
@@ -72,7 +71,7 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
     records = count_rows(paths.table("recording_member"))
     with open_range_work(paths, "recordings", records) as work:
         buckets = open_buckets(paths, work, find_last_believable_day(paths))
-        _write_artist_names(paths, work.folder / _NAMES)
+        write_name_map(paths.table("artist"), "artist_id", work.folder / _NAMES)
         buckets.fill(paths, work)
         credited = list_range_parts(paths.table("source_credit"))
         live = paths.current / "tables" / "recording"
@@ -90,30 +89,6 @@ def build_recordings(paths: BuildPaths) -> dict[str, int]:
     names = {"recording_isrcs": "recording_isrc", "recording_artists": "recording_artist", "recordings": "recording"}
     counts = {fact: count_rows(paths.table(table)) for fact, table in names.items()}
     return {**counts, "carried_recordings": sum(made.carried for made in written)}
-
-
-def _write_artist_names(paths: BuildPaths, file: Path) -> None:
-    """Write artist_id, name of all artists, in order of ids, for mapping into memory."""
-    columns: dict[str, pa.DataType] = {"artist_id": pa.int64(), "name": pa.large_string()}
-    schema = pa.schema(columns)
-    with pa.ipc.new_file(str(file), schema) as writer:
-        for part in list_parts(paths.table("artist")):
-            writer.write_table(pl.read_parquet(part, columns=schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()))
-
-
-def _read_artist_names(file: Path, artist_ids: pl.Series) -> pl.DataFrame:
-    """Return artist_id, name of these artists."""
-    wanted = artist_ids.unique().sort().to_numpy()
-    found = []
-    # Mapped, so that a range touches the pages of its own artists only, and all processes share them.
-    with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as names:
-        for number in range(names.num_record_batches):
-            batch = names.get_batch(number)
-            ids = batch.column("artist_id").to_numpy()
-            places = np.searchsorted(ids, wanted)
-            places = places[places < len(ids)]
-            found.append(batch.take(places[np.isin(ids[places], wanted)]))
-        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, names.schema))).unique(maintain_order=True)
 
 
 def _write_code_part(paths: BuildPaths, buckets: RecordingBuckets, part: int) -> Path:
@@ -180,7 +155,7 @@ def _read_inputs(buckets: RecordingBuckets, place: _Range) -> dict[str, pl.DataF
         "source_credit": credited,
         "isrc_owner": buckets.read_owners(place.number),
         "shown_before": shown.drop_nulls("isrc"),
-        "artist": _read_artist_names(buckets.folder / _NAMES, credited["artist_id"]),
+        "artist": read_names(buckets.folder / _NAMES, credited["artist_id"]),
     }
 
 

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 
-IDS_PER_RANGE = 100_000
-"""Ids that `write_ranges` works on at a time. DuckDB cannot spill the choices of a group: they take 1.5 KB for a release."""
-
-
 Result = TypeVar("Result")
 
 SHOWN_CHARACTERS = 120
@@ -210,16 +206,6 @@ class Workbench(QuerySteps):
         The columns of `sql` must be those of the table (absent nullable ones become null).
         """
         return self._write(name, [sql])
-
-    def write_ranges(self, name: str, step: str, render_sql: Callable[[str], str]) -> int:
-        """Write table `name` as `write` does, a range of the ids of `step` at a time, so that memory depends on the size of a range.
-
-        `step` has a column `id`, which the table's order begins with. `render_sql` returns the query for a condition on `id`. A step in
-        order of `id` is read once in all.
-        """
-        first, last = self.read_frame(f'SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM "{step}"').row(0)
-        conditions = [f"id BETWEEN {start} AND {start + IDS_PER_RANGE - 1}" for start in range(first, last + 1, IDS_PER_RANGE)]
-        return self._write(name, [render_sql(condition) for condition in conditions or ["false"]])
 
     def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str] = "FROM {}".format) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.

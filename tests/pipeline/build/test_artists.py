@@ -431,7 +431,7 @@ def test_credits_are_the_same_when_they_are_written_part_by_part(world: World, m
     paths, found = world.write(), []
     for most, ids in ((1_000, 100), (0, 100), (0, 4)):
         monkeypatch.setattr(artists_stage, "MOST_CREDITS_SORTED", most)
-        monkeypatch.setattr(artists_stage, "IDS_PER_RANGE", ids)
+        monkeypatch.setattr(artists_stage, "RECORDINGS_PER_RANGE", ids)
         build_artists(paths)
         found.append([part.read_bytes() for part in list_parts(paths.table("source_credit"))])
     whole, part, parts = found

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.build import genre_buckets, links, recording_ranges, tracks
+from pipeline.build import genre_buckets, links, recording_ranges, release_buckets, tracks
 from pipeline.build.genres import build_genres
 from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
+from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
 from pipeline.engine.checkpoints import Checkpoints, use_token
 from pipeline.linkage import staged_records
@@ -27,6 +28,8 @@ SIZES = (
     (recording_ranges, "RECORDINGS_PER_RANGE", 13),
     (genre_buckets, "ROWS_PER_BUCKET", 100),
     (links, "ROWS_PER_BUCKET", 30),
+    (release_buckets, "NODES_PER_BUCKET", 10),
+    (release_buckets, "RELEASES_PER_RANGE", 9),
     (tracks, "RELEASES_PER_BUCKET", 9),
     (staged_records, "ROWS_PER_SLICE", 30),
 )
@@ -60,9 +63,18 @@ class Interrupter:
         return True
 
 
-@pytest.mark.parametrize("stage", [build_recordings, build_links, build_genres, build_tracks])
+@pytest.mark.parametrize(
+    ("stage", "step"),
+    [
+        (build_releases, "compare_products"),
+        (build_recordings, "build"),
+        (build_links, "build"),
+        (build_genres, "build"),
+        (build_tracks, "build"),
+    ],
+)
 def test_stage_interrupted_after_each_input_repeats_none_and_ends_byte_identical(
-    world: World, monkeypatch: pytest.MonkeyPatch, stage: Callable[[BuildPaths], object]
+    world: World, monkeypatch: pytest.MonkeyPatch, stage: Callable[[BuildPaths], object], step: str
 ) -> None:
     fill(world)
     paths = world.write()
@@ -77,7 +89,7 @@ def test_stage_interrupted_after_each_input_repeats_none_and_ends_byte_identical
         while not interrupter.run(stage, paths, 1):
             pass
     assert sorted(interrupter.finished) == once
-    assert ("build", 3) in once
+    assert (step, 3) in once
     assert hash_tables(paths) == whole
     assert not (paths.root / "work" / "spill" / stage.__name__.removeprefix("build_")).exists()
 

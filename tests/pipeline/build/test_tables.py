@@ -12,7 +12,7 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.tables import CATALOG_TABLES, TABLES
 from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import count_rows, list_parts
-from pipeline.build import genre_buckets, links, recording_ranges, tracks, workbench
+from pipeline.build import genre_buckets, links, recording_ranges, release_buckets, tracks, workbench
 from pipeline.build.artists import build_artists
 from pipeline.build.fingerprints import build_fingerprints
 from pipeline.build.genres import build_genres
@@ -195,7 +195,10 @@ def test_the_size_of_ranges_and_blocks_changes_no_artist_label_and_release(world
 
     for is_small in (False, True):
         if is_small:
-            monkeypatch.setattr(workbench, "IDS_PER_RANGE", 2)
+            monkeypatch.setattr(release_buckets, "RELEASES_PER_RANGE", 2)
+            monkeypatch.setattr(release_buckets, "NODES_PER_BUCKET", 7)
+            monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", 13)
+            monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 9)
             monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 3)
             monkeypatch.setattr(workbench, "stream", stream_small)
         for stage in (build_artists, build_labels, build_releases):

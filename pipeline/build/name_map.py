@@ -1,0 +1,45 @@
+"""Names of artists or labels by id, in one file that all processes of a stage map into memory.
+
+A range of a stage touches the pages of its own names only. A join with the whole table would cost each range a pass over all names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from catalog_store.tables.files import list_parts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAME = "name"
+
+
+def write_name_map(table: Path, entity_id: str, file: Path) -> None:
+    """Write columns `entity_id` and `name` of a table that is in the order of ids."""
+    columns: dict[str, pa.DataType] = {entity_id: pa.int64(), _NAME: pa.large_string()}
+    schema = pa.schema(columns)
+    with pa.ipc.new_file(str(file), schema) as writer:
+        for part in list_parts(table):
+            writer.write_table(pl.read_parquet(part, columns=schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+
+def read_names(file: Path, ids: pl.Series) -> pl.DataFrame:
+    """Return the rows of these ids that the file has."""
+    wanted = ids.drop_nulls().unique().sort().to_numpy()
+    found = []
+    with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as names:
+        entity_id = names.schema.names[0]
+        for number in range(names.num_record_batches):
+            batch = names.get_batch(number)
+            here = batch.column(entity_id).to_numpy()
+            places = np.searchsorted(here, wanted)
+            # Without the ids that are behind the batch, the rest is still in order.
+            inside = places < len(here)
+            places = places[inside]
+            found.append(batch.take(places[here[places] == wanted[inside]]))
+        return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(found, names.schema))).unique(maintain_order=True)
