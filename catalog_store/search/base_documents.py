@@ -1,8 +1,11 @@
 """The base of the live snapshot's index: the documents that the next index takes over from it, and when it becomes too old.
 
 A document counts as unchanged if its names, popularity and pairs are those of the base. Its pairs may change without it, because a name is
-indexed by its rarest words. Beside the catalog, a snapshot keeps `search_digests.npy`, uint64 [N]: a digest of all that of each document of
-the base, and the postings that the base leaves out (CUT_POSTINGS). layout.py specifies base and delta, layer_build.py writes them.
+indexed by its rarest words. Beside the catalog, a snapshot keeps of the base, which layout.py specifies and layer_build.py writes:
+
+  search_digests.npy    uint64 [N]: a digest of names, popularity and pairs of each document
+  search_lists.npy      uint64 [L]: the hash of each list of artists
+  CUT_POSTINGS          the postings that the base leaves out
 """
 
 from __future__ import annotations
@@ -14,26 +17,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalog_store.array_files import map_array
-from catalog_store.layered_order import ABSENT, compare_orders
+from catalog_store.layered_order import compare_orders
 from catalog_store.published_files import has_published, link_or_copy
 from catalog_store.ranked_ids import number_ids
-from catalog_store.search.credit_build import hash_texts
 from catalog_store.search.layer_build import CUT_POSTINGS, ListNumbers
 from catalog_store.search.layout import BASE_CAP, BASE_FILES, FORMAT_FILE, POSTINGS_CAP
 from catalog_store.snapshot import SEARCH_FOLDER, SERVING_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
-    import polars as pl
     from numpy.typing import NDArray
 
     from catalog_store.layered_order import Difference
 
 SEARCH_DIGESTS = "search_digests.npy"
 """Digests of the documents of the base."""
-SEARCH_BASE = (SEARCH_DIGESTS, *CUT_POSTINGS)
+SEARCH_LISTS = "search_lists.npy"
+"""Hashes of the lists of artists of the base, by number."""
+SEARCH_BASE = (SEARCH_DIGESTS, SEARCH_LISTS, *CUT_POSTINGS)
 """Files that `build_search` writes beside the catalog with a base, for the next build."""
 MERGED_AT = 0.1
 """Documents of the delta by those of the base from which all are written as a new base."""
@@ -100,17 +102,11 @@ class BaseDocuments:
         for name in SEARCH_BASE:
             link_or_copy(self.snapshot / name, digests / name)
 
-    def number_lists(self, lists: Iterable[pl.Series], base_numbers: NDArray[np.uint32]) -> ListNumbers:
-        """Return the numbers of the lists of artists. `lists` are the texts of all documents, block by block."""
-        credit_of, done = map_array(self.folder / "credit_of.npy"), 0
-        hashes, numbers = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint32)
-        for block in lists:
-            held = base_numbers[done : done + len(block)]
-            done += len(block)
-            is_kept = held != ABSENT
-            hashes, first = np.unique(np.concatenate([hashes, hash_texts(block)[is_kept]]), return_index=True)
-            numbers = np.concatenate([numbers, credit_of[held[is_kept]]])[first]
-        return ListNumbers(hashes, numbers, len(map_array(self.folder / "credit_starts.npy")) - 1)
+    def number_lists(self) -> ListNumbers:
+        """Return the numbers of the lists of artists."""
+        hashes = map_array(self.snapshot / SEARCH_LISTS)
+        order = np.argsort(hashes)
+        return ListNumbers(hashes[order], order.astype(np.uint32), len(hashes))
 
     def _has_enough_postings(self, dead: NDArray[np.bool_]) -> bool:
         """Return whether each pair whose postings were cut still has as many as are read, or all that count."""

@@ -3,7 +3,7 @@
 A document is indexed by the rarest words of its names. So its pairs stay if its names stay and its words keep their order by rarity. Beside
 the catalog, among the attachments, a snapshot keeps of the N documents of the base:
 
-  search_names.npy       uint64 [N]: the digest of the names of a document, 0 for one that no longer counts
+  search_names.npy       uint64 [N]: the digest of the rows that a document's names are built from, 0 for one that no longer counts
   search_words.parquet   document, entry: twice the number of a word, plus 1 if it belongs to the spelling of the title; by document, first
                          the words that pairs are made of, the rarest first. A word that counts twice is there twice
   search_texts.parquet   word, rarity: the words by number, and their order by rarity when the pairs were chosen
@@ -24,7 +24,6 @@ from catalog_store.array_files import map_array, write_array
 from catalog_store.layered_order import ABSENT
 from catalog_store.program_hash import hash_packages
 from catalog_store.published_files import has_published, link_or_copy
-from catalog_store.record_keys.numbers import hash_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,15 +40,9 @@ _LIBRARIES = ("polars", "janome", "anyascii")
 _SEED_DIGITS = 15
 
 
-def digest_names(names: Iterable[pl.DataFrame], documents: int) -> NDArray[np.uint64]:
-    """Return the digest of the names of each document. `names` have document, artists, title and sounds."""
-    seed = int(hash_packages(("catalog_store",), _LIBRARIES)[:_SEED_DIGITS], 16)
-    digests = np.zeros(documents, dtype=np.uint64)
-    for block in names:
-        digest = block.select(hash_columns(("artists", "title", pl.col("sounds").list.join(" ")), seed)).to_series()
-        # Zero stands for a document without names.
-        digests[block["document"].to_numpy()] = np.maximum(digest.to_numpy(), np.uint64(1))
-    return digests
+def make_seed() -> int:
+    """Return a number for this program and its libraries, for digests of names."""
+    return int(hash_packages(("catalog_store",), _LIBRARIES)[:_SEED_DIGITS], 16)
 
 
 def write_words(
@@ -66,7 +59,7 @@ def write_words(
         folder: an existing folder.
         documents: how many the base has.
         numbers: the number in the base of each document, ABSENT for those of the delta.
-        names: the digest of the names of each document.
+        names: the digest of the rows that each document's names are built from.
         ranks: all words of the index.
         words: those of all names, range by range in document order.
     """

@@ -65,6 +65,8 @@ class Numbers:
         """Number `hashes`, which ascend, by the places of their first appearance."""
         order = np.argsort(places)
         self._hashes = hashes
+        self.hashes: NDArray[np.uint64] = hashes[order]
+        """The value of each number."""
         self._numbers = np.empty(len(places), dtype=np.uint32)
         self._numbers[order] = np.arange(len(places), dtype=np.uint32)
         self.first_places = places[order]
@@ -82,8 +84,8 @@ class Numbers:
         return places
 
 
-def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Series]], size_at_most: int) -> None:
-    """Write the files of lists and artists.
+def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Series]], size_at_most: int) -> NDArray[np.uint64]:
+    """Write the files of lists and artists. Return the hash of each list, by number.
 
     `read` yields the lists' texts of all documents, block by block in document order, and is called twice. `work` is an existing folder for
     scratch files; `size_at_most` bounds the bytes of all names.
@@ -111,6 +113,7 @@ def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Serie
             place += keys.height
             file.unlink()
         starts.append(np.array([artists.length]))
+    return lists.hashes
 
 
 def _write_lists_of_documents(folder: Path, work: Path, read: Callable[[], Iterator[pl.Series]], lists: Numbers) -> tuple[Numbers, int]:

@@ -1,34 +1,34 @@
 """One row per document from the tables: its names as keys, ready for the index.
 
 A document has two texts (layout.py): the keys of its artists and those of its titles. Featured artists come from the credits and from the
-title, which may name guests and remixers. Other names of main artists, and other titles, are beside them. Keys are built once per distinct
-name. Arrays and hashes belong in search_build.py.
+title, which may name guests and remixers. Other names of main artists (other_names.py), and other titles, are beside them. Keys are built
+once per distinct name. Arrays and hashes belong in search_build.py.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.name_keys import build_name_key, build_name_key_expr, build_title_keys_frame, fold
-from catalog_store.name_keys.japanese_readings import HAN, read_japanese, read_japanese_person
+from catalog_store.name_keys import build_title_keys_frame, fold
+from catalog_store.name_keys.japanese_readings import HAN, read_japanese
+from catalog_store.record_keys.row_digests import DIGEST, digest_rows
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.extra_words import SOUND, build_reading_key, build_sounds
 from catalog_store.search.layout import FIELD_SEPARATOR, NAME_SEPARATOR, ROLES
+from catalog_store.search.other_names import key_artists
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
-from catalog_store.tables.recordings import LISTED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from catalog_store.remembered_texts import Recall
+    from catalog_store.search.other_names import OtherNames
 
 
-MOST_ALIASES = 3
-"""Other names of a main artist that find its recordings: those that most platforms list. Each name costs pairs of words in the index."""
 MOST_TITLES = 3
 """Other titles of a recording that find it: those of the recording before those of its work, then those with most new letters."""
 _TITLE_KINDS = ("recording", "parallel", "work")
@@ -38,13 +38,19 @@ _PARALLEL = " = "
 """Between a title and its translation, as catalog_a writes them."""
 
 
-def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: Recall = read_anew) -> pl.DataFrame:
-    """Return [recording_id, artists, title, sounds] of all recordings from `first_id` to `last_id`, by id.
+class NameRows(NamedTuple):
+    """The rows that the names of some recordings are built from, by id."""
 
-    `sounds` are words for the sound of a title in another script, with digits in a word, or with Chinese characters read as Japanese.
-    `recall` is called with distinct texts and the function of their keys, and may remember the keys of texts that it has seen.
-    """
-    chosen = pl.col("recording_id").is_between(first_id, last_id)
+    recordings: pl.DataFrame
+    """recording_id, title, variant."""
+    credits_: pl.DataFrame
+    """recording_id, position, artist_id, name, credited_as, is_primary."""
+    titles: pl.DataFrame
+    """recording_id, alias, kind."""
+
+
+def read_rows(tables: Mapping[str, Path], chosen: pl.Expr) -> NameRows:
+    """Read the rows of the recordings that are `chosen`."""
     recordings = scan_table(TABLES["recording"], tables["recording"]).filter(chosen).select("recording_id", "title", "variant").collect()
     credits_ = (
         scan_table(TABLES["recording_artist"], tables["recording_artist"])
@@ -53,19 +59,37 @@ def read_names(tables: Mapping[str, Path], first_id: int, last_id: int, recall: 
         .collect()
         .sort("recording_id", "position")
     )
+    return NameRows(recordings, credits_, _read_other_titles(tables, chosen))
+
+
+def digest_rows_of_names(rows: NameRows, other: OtherNames, seed: int) -> pl.DataFrame:
+    """Return recording_id, digest over all that the names of each recording are built from; 0 for none of them."""
+    credited = rows.credits_.join(other.digests, on="artist_id", how="left")
+    # Only those of main artists are names of the recording.
+    credited = credited.with_columns(aliases=pl.when("is_primary").then("aliases"))
+    digests = digest_rows({"recording": rows.recordings, "credits": credited, "titles": rows.titles}, "recording_id", seed)
+    return digests.join(rows.recordings, on="recording_id", how="semi").with_columns(pl.col(DIGEST).clip(lower_bound=1))
+
+
+def build_names(rows: NameRows, other: OtherNames, recall: Recall = read_anew) -> pl.DataFrame:
+    """Return [recording_id, artists, title, sounds] of the recordings of `rows`.
+
+    `sounds` are words for the sound of a title in another script, with digits in a word, or with Chinese characters read as Japanese.
+    `recall` is called with distinct texts and the function of their keys, and may remember the keys of texts that it has seen.
+    """
+    recordings, credits_, others = rows
     credits_ = credits_.with_columns(role=pl.when("is_primary").then(pl.lit("primary")).otherwise(pl.lit("featured"))).drop("is_primary")
     # An artist credited under another name is found by both names. Its own name counts as another name, so the credit ranks first.
     own = credits_.filter(pl.col("credited_as").is_not_null()).with_columns(role=_name_other())
     credits_ = pl.concat([credits_.with_columns(name=pl.coalesce("credited_as", "name")), own])
-    keyed = credits_.join(_key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
-    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "role"), _read_persons(keyed, recall)])
-    keyed = _add_aliases(tables, keyed)
+    keyed = credits_.join(key_artists(credits_["name"]), on="name", how="left", maintain_order="left")
+    keyed = pl.concat([keyed.select("recording_id", "artist_id", "key", "role"), _find_persons(keyed, other.persons)])
+    keyed = _add_aliases(keyed, other.aliases)
     # Grouped apart: a filter within the groups takes five times as long.
     sides = [
         keyed.filter(role=side).group_by("recording_id", maintain_order=True).agg(pl.col("key").str.join(NAME_SEPARATOR).alias(side))
         for side in ROLES
     ]
-    others = _read_other_titles(tables, chosen)
     keys = recall(pl.concat([recordings["title"], others["alias"]]).unique().alias("title").to_frame(), _key_titles)
     named = _add_other_titles(recordings.join(keys, on="title", how="left", maintain_order="left"), others, keys)
     for side in sides:
@@ -142,53 +166,17 @@ def _list_new_names(known: str, guests: str, variant: str) -> str:
     return NAME_SEPARATOR.join(found)
 
 
-def _read_persons(credits_: pl.DataFrame, recall: Recall) -> pl.DataFrame:
+def _find_persons(credits_: pl.DataFrame, persons: pl.DataFrame) -> pl.DataFrame:
     """Return the readings of main artists with Japanese names as other names."""
-    written = credits_.filter(role="primary").select("name").unique(maintain_order=True).filter(pl.col("name").str.contains(HAN))
-    read = recall(written, _key_persons, "persons").filter(pl.col("key") != "")
-    found = credits_.filter(role="primary").drop("key").join(read, on="name", maintain_order="left").with_columns(role=pl.lit("alias"))
-    return found.select("recording_id", "artist_id", "key", "role")
+    found = credits_.filter(role="primary").drop("key").join(persons, on="name", maintain_order="left")
+    return found.select("recording_id", "artist_id", "key", role=pl.lit("alias"))
 
 
-def _key_persons(names: pl.DataFrame) -> pl.DataFrame:
-    return names.with_columns(key=pl.Series([build_name_key(read_japanese_person(name)) for name in names["name"]], dtype=pl.String))
-
-
-def _add_aliases(tables: Mapping[str, Path], credits_: pl.DataFrame) -> pl.DataFrame:
+def _add_aliases(credits_: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
     """Return the credits, and the other names of main artists."""
-    if "artist_alias" not in tables:
-        return credits_
     main = credits_.filter(role="primary").select("recording_id", "artist_id").unique(maintain_order=True)
-    wanted = main.select("artist_id").unique().lazy()
-    known = scan_table(TABLES["artist_alias"], tables["artist_alias"]).filter(pl.col("kind").is_in(LISTED_KINDS))
-    listed = known.join(wanted, on="artist_id", how="semi").select("artist_id", "platform", name="alias").collect()
-    if listed.is_empty():
-        return credits_
-    keyed = listed.join(_key_artists(listed["name"]), on="name").filter(pl.col("key") != "")
-    counted = keyed.group_by("artist_id", "key").agg(platforms=pl.col("platform").n_unique())
-    named = credits_.select("artist_id", words=_sort_words()).unique()
-    # Only words count in a search: `Dylan, Bob` finds nothing that `Bob Dylan` does not find.
-    other = counted.with_columns(words=_sort_words()).join(named, on=["artist_id", "words"], how="anti")
-    # A legal name finds more than one more spelling of the name: `Joshua Winkelman` before `J. Wink`.
-    spelled = named.group_by("artist_id").agg(known=pl.col("words").str.split(" ").list.explode(keep_nulls=False, empty_as_null=False))
-    new = pl.col("words").str.split(" ").list.set_difference("known").list.join("").str.len_chars().cast(pl.Int64)
-    other = other.join(spelled, on="artist_id", how="left").with_columns(new_letters=new).drop("known")
-    best = other.sort("artist_id", -pl.col("platforms").cast(pl.Int64), -pl.col("new_letters"), "key").unique(
-        ["artist_id", "words"], keep="first", maintain_order=True
-    )
-    best = best.filter(pl.int_range(pl.len()).over("artist_id") < MOST_ALIASES)
-    found = main.join(best, on="artist_id", maintain_order="left_right").with_columns(role=pl.lit("alias"))
+    found = main.join(aliases, on="artist_id", maintain_order="left_right").with_columns(role=pl.lit("alias"))
     return pl.concat([credits_, found.select(credits_.columns)])
-
-
-def _sort_words() -> pl.Expr:
-    return pl.col("key").str.split(" ").list.sort().list.join(" ")
-
-
-def _key_artists(names: pl.Series) -> pl.DataFrame:
-    distinct = pl.DataFrame({"name": names.unique()})
-    # The separator inside a name would split it into two artists.
-    return distinct.with_columns(key=build_name_key_expr(pl.col("name")).str.replace_all(NAME_SEPARATOR, " ", literal=True))
 
 
 def _key_titles(titles: pl.DataFrame) -> pl.DataFrame:

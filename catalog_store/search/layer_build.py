@@ -70,7 +70,7 @@ class Layer:
 
 
 class ListNumbers(NamedTuple):
-    """The lists of artists that documents of the base have."""
+    """The lists of artists of the base."""
 
     hashes: NDArray[np.uint64]
     """Ascending."""
@@ -141,8 +141,8 @@ def _read_spellings(layer: Layer, ranks: WordRanks) -> Iterator[tuple[NDArray[np
         yield numbers[is_kept].astype(np.int64), rarities, documents
 
 
-def write_artists(layer: Layer, base: ListNumbers | None = None) -> None:
-    """Write the lists of artists that the base lacks, and the number of the list of each document."""
+def write_artists(layer: Layer, base: ListNumbers | None = None) -> NDArray[np.uint64]:
+    """Write the lists of artists that the base lacks, and the number of the list of each document. Return the hashes of these lists."""
     # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
     size_at_most = sum(file.stat().st_size for file in list_folder(layer.work, "names-*"))
     known = np.full(layer.documents, ABSENT, dtype=np.uint32)
@@ -156,11 +156,12 @@ def write_artists(layer: Layer, base: ListNumbers | None = None) -> None:
             yield names["artists"].filter(is_new[done : done + names.height])
             done += names.height
 
-    write_credits(layer.folder, layer.work, read_new, size_at_most)
+    lists = write_credits(layer.folder, layer.work, read_new, size_at_most)
     if base:
         known[known == ABSENT] = map_array(layer.folder / "credit_of.npy") + np.uint32(base.lists)
         (layer.folder / "credit_of.npy").unlink()
         write_array(layer.folder / "credit_of.npy", known)
+    return lists
 
 
 def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_bits: int, cap: int, cut: Path | None = None) -> None:

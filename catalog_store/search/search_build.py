@@ -1,11 +1,11 @@
 """The build of the token-pair index from the tables of a snapshot, in buckets. The words of all names are held whole, names are not.
 
 1. Number all recordings by popularity: 20 bytes a recording for a moment.
-2. Build name keys in blocks of ids and partition them into files by document range.
+2. Build name keys in blocks of ids and partition them into files by document range (name_files.py).
 3. For each range, split names into words, and count these.
 4. For each range, pair each document's rarest words and partition the pairs into files by hash range.
 5. Compare each document with the base of the live snapshot (base_documents.py).
-   At night, steps 3 and 4 read only documents that may differ from it (carried_words.py).
+   At night, steps 2 to 4 read only documents that may differ from it (carried_words.py).
 6. Write a delta of those that differ, or all documents as a new base (layer_build.py): artists, titles and pairs.
 
 layout.py specifies the files.
@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,21 +24,11 @@ from catalog_store.array_files import write_array
 from catalog_store.folder_listing import list_folder
 from catalog_store.job_runner import run_in_turn
 from catalog_store.layered_order import ABSENT
-from catalog_store.pending_files import write_aside
-from catalog_store.ranked_ids import number_ids, rank_by_popularity
+from catalog_store.ranked_ids import rank_by_popularity
 from catalog_store.record_keys.numbers import hash_columns, mix_bits
-from catalog_store.remembered_texts import read_anew
-from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
-from catalog_store.search.carried_words import CarriedWords, digest_names, write_words
-from catalog_store.search.documents import read_names
-from catalog_store.search.layer_build import (
-    Layer,
-    read_names_of_range,
-    write_artists,
-    write_documents,
-    write_pairs,
-    write_titles,
-)
+from catalog_store.search.base_documents import SEARCH_DIGESTS, SEARCH_LISTS, BaseDocuments
+from catalog_store.search.carried_words import CarriedWords, make_seed, write_words
+from catalog_store.search.layer_build import Layer, write_artists, write_documents, write_pairs, write_titles
 from catalog_store.search.layout import (
     BASE_CAP,
     DELTA_FOLDER,
@@ -54,6 +42,7 @@ from catalog_store.search.layout import (
     hash_artist_word,
     hash_title_word,
 )
+from catalog_store.search.name_files import NameFiles
 from catalog_store.search.name_words import NameWords, WordRanks, add_counts, select_rarest
 from catalog_store.search.vocabulary import write_vocabulary
 from catalog_store.search.whole_names import ANY, build_whole_keys
@@ -75,7 +64,6 @@ PAIRS_PER_PARTITION = 8_000_000
 ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 5, 2
 """Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
 second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
-_TITLES = "search-titles"
 _PAIRS_PER_DOCUMENT = 5
 """An estimate, which sizes partitions before the pairs are counted."""
 
@@ -100,21 +88,22 @@ def build_search(
     digests = digests or work
     (folder / DELTA_FOLDER).mkdir()
     ids, popularity = rank_by_popularity(tables)
-    _partition_names(tables, ids, work, run, texts)
     documents = len(ids)
-    names = _Names(work, max(1, -(-documents // DOCUMENTS_PER_BLOCK)))
+    names = NameFiles(tables, ids, work, DOCUMENTS_PER_BLOCK, run, texts)
     ranges, partitions = names.ranges, _count_partitions(documents)
     # A bucket must not span two partitions, so there are at least as many buckets as partitions.
     bits = max(choose_bucket_bits(documents), partitions.bit_length() - 1)
     base = BaseDocuments.open(previous, FORMAT_VERSION)
-    order = _Order(ids, popularity, digest_names(names.read(), documents))
-    indexed, difference, carried = _index_documents(base, names, order, partitions, bits)
+    carried = CarriedWords.open(base.snapshot) if base else None
+    seed = make_seed()
+    order = _Order(ids, popularity, names.digest(seed) if carried else names.build_all(seed))
+    indexed, difference, carried = _index_documents(base, carried, names, order, partitions, bits)
     ranks = indexed.ranks
     if base and difference:
         base.link(folder, digests)
         write_array(folder / "dead.npy", np.packbits(difference.dead, bitorder="little"))
         numbers, places = difference.delta_numbers, difference.places
-        known_lists = base.number_lists((block["artists"] for block in names.read()), difference.base_numbers)
+        known_lists = base.number_lists()
         base_numbers = difference.base_numbers
     else:
         write_array(digests / SEARCH_DIGESTS, indexed.digests)
@@ -122,7 +111,7 @@ def build_search(
         base_numbers = np.arange(documents, dtype=np.uint32)
         whole = Layer(folder, work, ranges, base_numbers)
         write_documents(whole, ids, popularity)
-        write_artists(whole)
+        write_array(digests / SEARCH_LISTS, write_artists(whole))
         write_titles(whole, ranks)
         write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP, digests)
         numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
@@ -147,20 +136,6 @@ def build_search(
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-@dataclass(frozen=True)
-class _Names:
-    """The names of all documents in the scratch folder `work`, by range of documents."""
-
-    work: Path
-    ranges: int
-
-    def read(self, chosen: NDArray[np.bool_] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield the names of all documents, or of the `chosen` ones, range by range in document order."""
-        for part in range(self.ranges):
-            names = read_names_of_range(self.work, part)
-            yield names if chosen is None else names.filter(pl.Series(chosen[names["document"].to_numpy()]))
-
-
 class _Indexed(NamedTuple):
     """Words and digests of all documents. The pairs of those that may be written are in the scratch folder."""
 
@@ -175,24 +150,24 @@ class _Order(NamedTuple):
     ids: NDArray[np.unsignedinteger]
     popularity: NDArray[np.float32]
     names: NDArray[np.uint64]
-    """Digests of their names."""
+    """Digests of the rows that their names are built from."""
 
 
 def _index_documents(
-    base: BaseDocuments | None, names: _Names, order: _Order, partitions: int, bits: int
+    base: BaseDocuments | None, carried: CarriedWords | None, names: NameFiles, order: _Order, partitions: int, bits: int
 ) -> tuple[_Indexed, Difference | None, CarriedWords | None]:
     """Steps 3 to 5. Return what is indexed, the relation to the base if it stays, and the words of the base if they stay."""
-    carried = CarriedWords.open(base.snapshot) if base else None
     if base and carried:
         changed = _index_changes(base, carried, names, order, partitions)
         difference = base.compare(order.ids, changed.digests, bits) if changed else None
         if changed and difference:
             return changed, difference, carried
+        names.build_all(0)
     every = _index_all(names, order.popularity, partitions)
     return every, base.compare(order.ids, every.digests, bits) if base else None, None
 
 
-def _index_all(names: _Names, popularity: NDArray[np.float32], partitions: int) -> _Indexed:
+def _index_all(names: NameFiles, popularity: NDArray[np.float32], partitions: int) -> _Indexed:
     """Steps 3 and 4 for all documents."""
     for file in list_folder(names.work, "pairs-*"):
         file.unlink()
@@ -200,69 +175,32 @@ def _index_all(names: _Names, popularity: NDArray[np.float32], partitions: int) 
     return _Indexed(ranks, _partition_pairs(ranks, names, partitions, popularity))
 
 
-def _index_changes(base: BaseDocuments, carried: CarriedWords, names: _Names, order: _Order, partitions: int) -> _Indexed | None:
+def _index_changes(base: BaseDocuments, carried: CarriedWords, names: NameFiles, order: _Order, partitions: int) -> _Indexed | None:
     """Steps 3 and 4 for documents whose names, popularity or order of words differ from the base; None if they are many."""
     kept, places = base.find_kept(order.ids, order.names, carried.names)
     is_changed = np.ones(len(order.ids), dtype=np.bool_)
     is_changed[places[kept]] = False
-    if not base.is_small(is_changed):
-        return None
-    ranks = WordRanks(carried.count(kept, (NameWords.split(block).count_words() for block in names.read(is_changed))))
-    is_changed[places[carried.find_reordered(ranks.words, kept)]] = True
-    digests = np.zeros(len(order.ids), dtype=np.uint64)
-    digests[places[kept]] = base.digests[kept]
     # A digest is a sum, in which the popularity is a part.
     had = np.zeros(len(order.ids), dtype=np.float32)
     had[places[kept]] = base.popularity[kept]
-    is_changed |= had != order.popularity
+    is_ranked_anew = had != order.popularity
+    if not base.is_small(is_changed | is_ranked_anew):
+        return None
+    names.build(is_changed | is_ranked_anew)
+    ranks = WordRanks(carried.count(kept, (NameWords.split(block).count_words() for block in names.read(is_changed))))
+    is_changed[places[carried.find_reordered(ranks.words, kept)]] = True
+    is_changed |= is_ranked_anew
+    digests = np.zeros(len(order.ids), dtype=np.uint64)
+    digests[places[kept]] = base.digests[kept]
     if not base.is_small(is_changed):
         return None
+    names.build(is_changed)
     for part, block in enumerate(names.read(is_changed)):
         NameWords.split(block).write(names.work, part)
     return _Indexed(ranks, np.where(is_changed, _partition_pairs(ranks, names, partitions, order.popularity, is_changed), digests))
 
 
-def _partition_names(
-    tables: Mapping[str, Path], ranked: NDArray[np.unsignedinteger], work: Path, run: JobRunner, texts: TextMemory | None
-) -> None:
-    """Write names-<range>-<block>.arrow with [document, artists, title, sounds]. `ranked` are the ids of the documents."""
-    numbers, ids = number_ids(ranked), np.sort(ranked)
-    # Names are read by ranges of ids, because the tables are stored in that order. The index needs them in document order.
-    bounds = (
-        (int(ids[first]), int(ids[min(first + DOCUMENTS_PER_BLOCK, len(ids)) - 1])) for first in range(0, len(ids), DOCUMENTS_PER_BLOCK)
-    )
-    blocks = (_Block(number, first, last, numbers[first : last + 1]) for number, (first, last) in enumerate(bounds))
-    for _ in run(partial(_partition_block, tables, work, texts), blocks):
-        pass
-    if texts:
-        texts.keep_only(_TITLES, [_name_titles(number) for number in range(-(-len(ids) // DOCUMENTS_PER_BLOCK))])
-
-
-class _Block(NamedTuple):
-    """The recordings of a range of ids, and their documents, by id from `first` on."""
-
-    number: int
-    first: int
-    last: int
-    documents: NDArray[np.uint32]
-
-
-def _name_titles(number: int) -> str:
-    """Return the name under which the titles of a block are remembered."""
-    return f"{_TITLES}-{number:06d}"
-
-
-def _partition_block(tables: Mapping[str, Path], work: Path, texts: TextMemory | None, block: _Block) -> None:
-    recall = partial(texts.recall, _name_titles(block.number)) if texts else read_anew
-    found = read_names(tables, block.first, block.last, recall)
-    documents = block.documents[found["recording_id"].to_numpy() - block.first]
-    names = found.select(pl.Series("document", documents), "artists", "title", "sounds")
-    for (part,), rows in names.group_by(pl.col("document") // DOCUMENTS_PER_BLOCK, maintain_order=True):
-        with write_aside(work / f"names-{part:06d}-{block.number:06d}.arrow") as pending:
-            rows.write_ipc(pending)
-
-
-def _count_words(names: _Names) -> pl.DataFrame:
+def _count_words(names: NameFiles) -> pl.DataFrame:
     """Step 3: write the words of each range, and count them."""
     counts = pl.DataFrame(schema={"word": pl.String, "count": pl.UInt32, "title_count": pl.UInt32})
     waiting: list[pl.DataFrame] = []
@@ -283,7 +221,7 @@ def _count_partitions(documents: int) -> int:
 
 
 def _partition_pairs(
-    ranks: WordRanks, names: _Names, partitions: int, popularity: NDArray[np.float32], chosen: NDArray[np.bool_] | None = None
+    ranks: WordRanks, names: NameFiles, partitions: int, popularity: NDArray[np.float32], chosen: NDArray[np.bool_] | None = None
 ) -> NDArray[np.uint64]:
     """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Return a digest of what is indexed of each document.
 

@@ -13,9 +13,10 @@ from catalog_store.array_files import map_array, write_array
 from catalog_store.cursors import CursorCodec
 from catalog_store.publisher import publish
 from catalog_store.queries.track_search import Request, search
-from catalog_store.search import base_documents, carried_words, search_build
+from catalog_store.search import base_documents, carried_words, name_files, search_build
 from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
 from catalog_store.search.carried_words import CARRIED_WORDS
+from catalog_store.search.documents import build_names
 from catalog_store.search.layer_build import CUT_POSTINGS
 from catalog_store.search.layout import BASE_CAP, FORMAT_VERSION, POSTINGS_CAP
 from catalog_store.search.search_build import build_search
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalog_store.queries.track_search import SearchPage
+    from catalog_store.remembered_texts import Recall
+    from catalog_store.search.documents import NameRows
+    from catalog_store.search.other_names import OtherNames
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -292,3 +296,20 @@ def test_words_are_written_again_once_another_program_splits_names(tmp_path: Pat
     (second / "search_words.parquet").write_bytes(b"damaged")
     third = publish(tables, tmp_path, snapshot_id="third", next_ids={}).folder
     assert (third / "search_words.parquet").read_bytes() == (first / "search_words.parquet").read_bytes()
+
+
+def test_a_night_builds_names_of_changed_documents_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, built = make_frames(40, 1), []
+
+    def build(rows: NameRows, other: OtherNames, recall: Recall) -> pl.DataFrame:
+        built.append(rows.recordings.height)
+        return build_names(rows, other, recall)
+
+    publish(write_frames(tmp_path / "tables", rows), tmp_path, snapshot_id="first", next_ids={})
+    monkeypatch.setattr(name_files, "build_names", build)
+    publish(write_frames(tmp_path / "second", rows), tmp_path, snapshot_id="second", next_ids={})
+    assert built == []
+    rows["recording"][7]["title"] = "Another Title"
+    publish(write_frames(tmp_path / "third", rows), tmp_path, snapshot_id="third", next_ids={})
+    assert built[0] == 1
+    assert sum(built) < len(rows["recording"])

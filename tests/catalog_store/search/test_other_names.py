@@ -10,10 +10,12 @@ import pytest
 from catalog_store.cursors import CursorCodec
 from catalog_store.name_keys import build_title_keys
 from catalog_store.queries.track_search import Hit, Request, search
+from catalog_store.search import search_build
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
+from tests.catalog_store.earlier_snapshots import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,3 +127,16 @@ def test_an_artist_credited_under_another_name_is_found_by_both(tmp_path: Path) 
     index = songs.index(tmp_path)
     assert [hit.reasons[0] for hit in ask(index, "CAS Trio", "Cigarettes")] == ["artist_equal"]
     assert [(hit.id, hit.reasons[0]) for hit in ask(index, "Cigarettes After Sex", "Cigarettes")] == [(number, "artist_alias")]
+
+
+def test_other_names_do_not_depend_on_blocks_of_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    songs = Songs()
+    songs.add("Runaway", "Ye")
+    songs.add("Stronger", "Ye")
+    # Only the second recording shows this name of the artist.
+    songs.rows["recording_artist"][1]["credited_as"] = "Kanye West"
+    songs.call("Ye", "Kanye West", "Yeezy", "Louis Vuitton Don", "Ye Tudda")
+    songs.index(tmp_path / "one")
+    monkeypatch.setattr(search_build, "DOCUMENTS_PER_BLOCK", 1)
+    songs.index(tmp_path / "two")
+    assert files_of(tmp_path / "one" / "search") == files_of(tmp_path / "two" / "search")
