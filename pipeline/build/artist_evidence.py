@@ -1,6 +1,6 @@
 """Evidence that two platform artists are one: common recordings, links, listed names, and facts about namesakes.
 
-The module reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `group_artists` returns the groups. This module
+The module reads the steps `node`, `credit_node` and `name_key` of the artists' workbench. `group_artists` yields the groups. This module
 brings the evidence, and identity.py decides. Two artists *tie* in one of these cases:
 
 - Both are credited on a recording under one name.
@@ -25,8 +25,11 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.labels import NO_LABEL
 from pipeline.build.listed_names import find_listed_pairs
 from pipeline.build.name_forms import build_label_key, build_release_key
+from pipeline.linkage.connected_components import label_components
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.build.workbench import Workbench
 
 TIE = 1_000.0
@@ -42,22 +45,30 @@ LEAST_FOR_SCRIPTS = 2
 LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
 """Letters of a family name, and initials in front of it: `J. S. Bach`."""
 
-_NODES = """
-SELECT node, platform, key, is_numbered, is_placeholder, NOT is_used OR platform = 'name' AS is_loose, platform = 'name' AS is_bare
-FROM node ORDER BY node
-"""
+NODES_PER_BLOCK = 250_000
+"""Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
+
 _HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE NOT is_bare AND NOT is_placeholder"
-_WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node ORDER BY node"
-_SAME_NAME = """
-SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
-FROM here a JOIN here b USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL ORDER BY ALL
+_WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node"
+_SAME_NAME = f"""
+SELECT s.*, s.shared = 1 AND least(a.works, b.works) >= {FEW_WORKS} AS is_single FROM (
+    SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
+    FROM here a JOIN here b USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL
+) s JOIN works a ON a.node = s.node_a JOIN works b ON b.node = s.node_b
 """
-_LINKS = """
-SELECT DISTINCT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b
-FROM source_link l
-JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
-JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
-WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist' ORDER BY ALL
+"""Pairs of one name on common recordings; `is_single`: a single one, which is too little for a tie."""
+# The strongest tie wins in identity.py. So a link goes before a common name, and a common name before two names (half of TIE).
+_TIE = f"""
+SELECT node_a, node_b, max(strength)::DOUBLE AS strength FROM (
+    SELECT node_a, node_b, {TIE} + shared AS strength FROM same_name WHERE NOT is_single
+    UNION ALL SELECT node_a, node_b, {TIE} / 2 + shared FROM other_tie
+    UNION ALL
+    SELECT least(a.node, b.node), greatest(a.node, b.node), {LINKED}
+    FROM source_link l
+    JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
+    JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
+    WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist'
+) GROUP BY ALL
 """
 _LEAD = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node
@@ -67,10 +78,13 @@ _OTHER_NAME = """
 WITH disputed AS (
     FROM lead SEMI JOIN (SELECT recording_id FROM lead GROUP BY recording_id HAVING min(key_no) < max(key_no)) USING (recording_id)
 )
-SELECT p.*, x.key AS key_a, y.key AS key_b, x.key_no AS no_a, y.key_no AS no_b FROM (
+SELECT p.*, x.key AS key_a, y.key AS key_b, x.key_no AS no_a, y.key_no AS no_b, v.works AS a, w.works AS b,
+    l.node_a IS NOT NULL AS is_listed
+FROM (
     SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared
     FROM disputed a JOIN disputed b USING (recording_id) WHERE a.node < b.node AND a.key_no <> b.key_no GROUP BY ALL
-) p JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b WHERE x.platform <> y.platform ORDER BY node_a, node_b
+) p JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b JOIN works v ON v.node = p.node_a JOIN works w ON w.node = p.node_b
+LEFT JOIN listed_pair l ON l.node_a = p.node_a AND l.node_b = p.node_b WHERE x.platform <> y.platform
 """
 _TOGETHER = """
 WITH mine AS (
@@ -82,54 +96,79 @@ SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_
 """
 """Pairs of names that one record lists together. They belong to two artists."""
 
+_NAME_EDGE = """
+SELECT DISTINCT x.key_no AS one, y.key_no AS other
+FROM (SELECT node_a, node_b FROM tie UNION ALL SELECT node_a, node_b FROM listed_pair) p
+JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b WHERE x.key_no <> y.key_no
+"""
+_BLOCK_NODE = """
+SELECT n.node, n.platform, n.key, n.is_numbered, n.is_placeholder, NOT n.is_used OR n.platform = 'name' AS is_loose,
+    n.platform = 'name' AS is_bare, coalesce(f.first_no, n.key_no) % {blocks} AS block
+FROM node n LEFT JOIN name_family f USING (key_no) ORDER BY block, node
+"""
+_IN_BLOCK = "SELECT p.*, n.block FROM {pairs} p JOIN (SELECT node AS node_a, block FROM block_node) n USING (node_a) ORDER BY ALL"
 
-def group_artists(bench: Workbench) -> pl.DataFrame:
-    """Return every node with its group: node, group (the smallest node)."""
-    nodes = bench.read_frame(_NODES)
+
+def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
+    """Yield every node with its group in blocks: node, group (the smallest node)."""
     bench.keep("here", _HERE)
-    works = bench.read_frame(_WORKS)
-    listed = find_listed_pairs(bench)
-    ties, single = _find_ties(bench, works, listed)
-    # Nodes known by name only, or without works, join no two others: they are attached at the end.
-    firm = nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder"))
-    clusters = group_nodes(firm, ties)
+    bench.keep("works", _WORKS)
+    find_listed_pairs(bench)
+    bench.keep("same_name", _SAME_NAME)
+    bench.load("other_tie", _find_other_names(bench))
+    bench.keep("tie", _TIE)
+    blocks = _cut_blocks(bench)
     # Most names have one bearer after the ties. Facts are collected for the clusters of open pairs alone.
-    open_pairs = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
-    if open_pairs.is_empty():
-        return attach(clusters, nodes, ties)
-    bench.load("open_node", clusters.filter(pl.col("group").is_in(pl.concat([open_pairs["node_a"], open_pairs["node_b"]]).implode())))
-    odds = weigh_likeness(
-        open_pairs,
-        _collect_facts(bench, single, clusters),
-        bench.read_frame(_OPEN_WORKS),
-        find_shared_names(firm.filter(~pl.col("is_placeholder"))),
-    )
-    return attach(group_nodes(firm, ties, odds), nodes, ties)
+    for block in range(blocks):
+        nodes, firm, ties = _read_block(bench, block)
+        clusters = group_nodes(firm, ties)
+        listed = bench.read_frame(f"SELECT node_a, node_b, is_owned FROM block_listed WHERE block = {block} ORDER BY ALL")
+        pairs = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
+        ends = pl.concat([pairs["node_a"], pairs["node_b"]]).implode()
+        bench.append("open_pair", pairs.with_columns(block=pl.lit(block)))
+        bench.append("open_node", clusters.filter(pl.col("group").is_in(ends)).with_columns(block=pl.lit(block)))
+    _collect_facts(bench)
+    for block in range(blocks):
+        nodes, firm, ties = _read_block(bench, block)
+        odds = weigh_likeness(
+            bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_pair WHERE block = {block} ORDER BY ALL"),
+            bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_fact WHERE block = {block}"),
+            bench.read_frame(f"SELECT node, works FROM open_works JOIN open_cluster USING (node) WHERE block = {block} ORDER BY node"),
+            find_shared_names(firm.filter(~pl.col("is_placeholder"))),
+        )
+        yield attach(group_nodes(firm, ties, odds), nodes, ties)
+    bench.drop("block_node", "block_tie", "block_listed", "open_pair", "open_node", "open_fact", "open_works", "open_cluster")
 
 
-def _find_ties(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the ties, and the single common recordings that are too little for a tie.
+def _cut_blocks(bench: Workbench) -> int:
+    """Make `block_node`, `block_tie`, `block_listed`, each in the order of blocks, and empty steps of open pairs; return the blocks.
 
-    Columns: node_a, node_b, strength for the ties; node_a, node_b, recording_id for the rest.
+    All nodes of a name are in one block, as are names that a tie or a listed name joins. So each block is grouped alone.
     """
-    same = bench.read_frame(_SAME_NAME)
-    same = same.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
-        works.rename({"node": "node_b", "works": "b"}), on="node_b"
-    )
-    is_single = (pl.col("shared") == 1) & (pl.min_horizontal("a", "b") >= FEW_WORKS)
-    links = bench.read_frame(_LINKS).with_columns(strength=pl.lit(LINKED))
-    # The strongest tie wins in identity.py. So a link goes before a common name, and a common name before two names (half of TIE).
-    found = [
-        same.filter(~is_single).select("node_a", "node_b", strength=TIE + pl.col("shared")),
-        _find_other_names(bench, works, listed),
-        links,
-    ]
-    ties = pl.concat(found).group_by("node_a", "node_b").agg(pl.col("strength").max()).sort("node_a", "node_b")
-    return ties, same.filter(is_single).select("node_a", "node_b", "recording_id")
+    edges = bench.read_frame(_NAME_EDGE)
+    names = pl.concat([edges["one"], edges["other"]]).unique().sort()
+    first = label_components(names.to_numpy(), edges["one"].to_numpy(), edges["other"].to_numpy())
+    bench.load("name_family", pl.DataFrame({"key_no": names, "first_no": first}))
+    blocks = 1 + int(bench.read_frame("SELECT count(*) FROM node").item()) // NODES_PER_BLOCK
+    bench.keep("block_node", _BLOCK_NODE.format(blocks=blocks))
+    bench.keep("block_tie", _IN_BLOCK.format(pairs="tie"))
+    bench.keep("block_listed", _IN_BLOCK.format(pairs="listed_pair"))
+    bench.drop("works", "other_name", "other_tie", "lead", "tie", "listed_pair", "name_family")
+    bench.keep("open_pair", _OPEN_PAIR)
+    bench.keep("open_node", 'SELECT node, node AS "group", 0 AS block FROM node LIMIT 0')
+    return blocks
 
 
-def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    """Return ties of artists who lead the same recordings under two names.
+def _read_block(bench: Workbench, block: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the nodes of a block, those that may join two others, and the ties."""
+    nodes = bench.read_frame(f"SELECT * EXCLUDE (block) FROM block_node WHERE block = {block} ORDER BY node")
+    ties = bench.read_frame(f"SELECT node_a, node_b, strength FROM block_tie WHERE block = {block} ORDER BY node_a, node_b")
+    # Nodes known by name only, or without works, join no two others: they are attached at the end.
+    return nodes, nodes.filter(~pl.col("is_loose") | pl.col("is_placeholder")), ties
+
+
+def _find_other_names(bench: Workbench) -> pl.DataFrame:
+    """Return pairs of artists who lead the same recordings under two names: node_a, node_b, shared.
 
     One name must be a spelling of the other, or be listed with it.
     """
@@ -138,10 +177,6 @@ def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFram
     pairs = bench.read_frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(
         bench.read_frame(_TOGETHER), on=["no_a", "no_b"], how="anti"
     )
-    pairs = pairs.join(works.rename({"node": "node_a", "works": "a"}), on="node_a").join(
-        works.rename({"node": "node_b", "works": "b"}), on="node_b"
-    )
-    pairs = pairs.join(listed.select("node_a", "node_b", is_listed=pl.lit(value=True)), on=["node_a", "node_b"], how="left")
     mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
     scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
     short = pl.Series([is_short_form(*keys) for keys in pairs.select("key_a", "key_b").iter_rows()], dtype=pl.Boolean)
@@ -151,8 +186,7 @@ def _find_other_names(bench: Workbench, works: pl.DataFrame, listed: pl.DataFram
     scripts |= pl.lit(short) & is_whole & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
     # A similar spelling is weak evidence, as is another script: the two must also share half of one artist's works. A listed name suffices.
     pairs = pairs.with_columns(is_spelling=is_one_spelling(pairs["key_a"], pairs["key_b"]))
-    pairs = pairs.filter(pl.col("is_listed").fill_null(value=False) | (pl.col("is_spelling") | scripts) & mostly)
-    return pairs.select("node_a", "node_b", strength=TIE / 2 + pl.col("shared"))
+    return pairs.filter(pl.col("is_listed") | (pl.col("is_spelling") | scripts) & mostly).select("node_a", "node_b", "shared")
 
 
 def is_short_form(first: str, second: str) -> bool:
@@ -205,13 +239,19 @@ def _find_open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.Dat
     return both.unique(["node_a", "node_b"], keep="first", maintain_order=True)
 
 
+_OPEN_PAIR = """
+SELECT node AS node_a, node AS node_b, key AS key_a, key AS key_b, false AS is_owned, 0 AS block FROM node LIMIT 0
+"""
 _OPEN_RECORD = """
 SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, bool_or(c.position = 0) AS is_lead
 FROM credit_node c JOIN open_node o USING (node) GROUP BY ALL
 """
+_OPEN_TEXT = """
+SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release WHERE label_name IS NOT NULL
+"""
 _OWN_RECORD = "FROM open_record WHERE is_lead"
 """The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
-_OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node ORDER BY node"
+_OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node"
 _OPEN_RELEASE = """
 SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name FROM (
     SELECT o.node, o.platform, s.release_id FROM own_record o JOIN source_recording s USING (platform, external_id)
@@ -241,6 +281,16 @@ _FACTS = {
         SELECT DISTINCT r.node, k.release_key AS value FROM open_release r JOIN release_form k ON k.text = r.title
         ANTI JOIN own_name o ON o.node = r.node AND o.key = k.release_key
     """,
+    "work": """
+        SELECT DISTINCT o."group" AS node, s.recording_id::VARCHAR AS value FROM (
+            SELECT node_a AS node, recording_id FROM same_name WHERE is_single
+            UNION ALL SELECT node_b, recording_id FROM same_name WHERE is_single
+        ) s JOIN open_node o USING (node)
+    """,
+    # Sources name one genre in many ways. Only the main genres of two artists can be compared.
+    "genre": """
+        SELECT DISTINCT node, unnest(mains)::VARCHAR AS value FROM open_genre JOIN genre_main USING (platform, parent, genre)
+    """,
 }
 """Kind of fact -> query of the facts about each open cluster. Albums and labels named like their artist are no evidence, nor is the lack of
 a label."""
@@ -253,33 +303,35 @@ SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM
 """
 
 
-def _collect_facts(bench: Workbench, single: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
-    """Return facts about the open clusters alone: node (the cluster), kind, value, distinct."""
+_OPEN_FACT = """
+SELECT f.*, s.bearers, c.block FROM fact f JOIN (SELECT kind, value, count(*) AS bearers FROM fact GROUP BY ALL) s USING (kind, value)
+JOIN open_cluster c USING (node) ORDER BY block
+"""
+
+
+def _collect_facts(bench: Workbench) -> None:
+    """Make `open_fact`, the facts about open clusters: node (the cluster), kind, value, distinct, bearers, block; and `open_works`."""
     # The order matters: each step reads those before it.
     bench.keep("open_record", _OPEN_RECORD)
+    bench.keep("open_works", _OPEN_WORKS)
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
     bench.keep("open_release", _OPEN_RELEASE)
-    texts = bench.read_frame(
-        "SELECT DISTINCT text FROM (SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release) ORDER BY text"
-    )
-    text = pl.col("text")
-    bench.load("release_form", texts.drop_nulls().with_columns(release_key=build_release_key(text), label_key=build_label_key(text)))
-    facts = [bench.read_frame(sql).with_columns(kind=pl.lit(kind)) for kind, sql in _FACTS.items()]
-    works = pl.concat([single.select(node="node_a", value="recording_id"), single.select(node="node_b", value="recording_id")])
-    works = works.join(clusters, on="node").select(node="group", value=pl.col("value").cast(pl.String), kind=pl.lit("work"))
-    return pl.concat([*facts, works, _classify_genres(bench)]).select("node", "kind", "value").unique()
-
-
-def _classify_genres(bench: Workbench) -> pl.DataFrame:
-    """Return node, value (the main genre), kind."""
+    bench.derive("release_form", _OPEN_TEXT, _build_text_keys)
     bench.keep("open_genre", _OPEN_GENRE)
     bench.derive_texts("genre_main", "SELECT DISTINCT platform, parent, genre FROM open_genre", _find_mains)
-    # Sources name one genre in many ways. Only the main genres of two artists can be compared.
-    return bench.read_frame(
-        "SELECT DISTINCT node, unnest(mains)::VARCHAR AS value, 'genre' AS kind "
-        "FROM open_genre JOIN genre_main USING (platform, parent, genre)"
-    )
+    for kind, sql in _FACTS.items():
+        bench.keep(f"fact_{kind}", sql)
+    bench.keep("fact", " UNION ALL ".join(f"SELECT node, '{kind}' AS kind, value FROM fact_{kind}" for kind in _FACTS))
+    bench.keep("open_cluster", 'SELECT DISTINCT "group" AS node, block FROM open_node')
+    bench.keep("open_fact", _OPEN_FACT)
+    bench.drop(*(f"fact_{kind}" for kind in _FACTS), "fact", "same_name", "genre_main", "release_form")
+    bench.drop("open_record", "own_name", "own_record", "open_release", "open_genre")
+
+
+def _build_text_keys(texts: pl.DataFrame) -> pl.DataFrame:
+    text = pl.col("text")
+    return texts.with_columns(release_key=build_release_key(text), label_key=build_label_key(text))
 
 
 def _find_mains(strings: pl.DataFrame) -> pl.DataFrame:

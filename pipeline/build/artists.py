@@ -23,7 +23,8 @@ from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
 from pipeline.build.title_credits import find_names_in_titles
-from pipeline.build.workbench import Workbench, open_text_memory, open_workbench
+from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.linkage.credits import derive_name_forms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,24 +72,20 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep("listed_name", _LISTED_NAME)
-        listed = bench.read_frame("SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name ORDER BY name")
-        listed_keys = _add_keys(bench, listed, "listed")
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
-        listed_keys = _cut_joined(bench, listed_keys)
-        bench.load("name_key", listed_keys)
+        _cut_joined(bench)
         _find_names_in_titles(bench)
-        unlisted = bench.read_frame("SELECT DISTINCT name FROM title_name ANTI JOIN name_key USING (name)")
-        bench.load("name_key", pl.concat([listed_keys, _add_keys(bench, unlisted, "unlisted")]))
+        _add_keys(bench, "unlisted", "SELECT DISTINCT name FROM title_name")
         bench.keep("title_credit", _TITLE_CREDIT)
         bench.keep("credit_by_title", _CREDIT_BY_TITLE)
         bench.keep("name_source", _NAME_SOURCE)
         bench.keep("node", _NODE)
         bench.keep("credit_node", _CREDIT_NODE)
         # `credit_node` holds these credits again, and held steps spill.
-        for step in ("credit", "credit_by_title", "title_credit"):
-            bench.drop(step)
-        bench.load("node_group", group_artists(bench))
+        bench.drop("credit", "credit_by_title", "title_credit", "title_name")
+        bench.load_blocks("node_group", group_artists(bench))
         bench.keep("used_group", _USED_GROUP)
+        bench.drop("here")
         assign_node_ids(bench, "artist", _MEMBER)
         return {
             "source_credits": _write_source_credit(bench),
@@ -97,22 +94,37 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         }
 
 
-def _cut_joined(bench: Workbench, names: pl.DataFrame) -> pl.DataFrame:
-    """Cut the joined names among `names` wherever they are credited without id, and return the resulting names and keys."""
-    joined = cut_joined_names(names)
+def _cut_joined(bench: Workbench) -> None:
+    """Make `name_key`, the keys of all listed names, and cut joined names wherever they are credited without id."""
+    bench.derive_texts("listed_key", "SELECT DISTINCT name FROM listed_name", _build_forms)
+    bench.keep("name_key", "SELECT name, key, is_numbered FROM listed_key")
+    joined = cut_joined_names(bench.read_frame(_MAY_BE_JOINED))
+    bench.drop("listed_key")
     bench.load("joined_name", joined)
-    keyed = names.drop("has_id")
     if joined.is_empty():
-        return keyed
+        return
     # A cut moves the later artists of a record, so all its credits are numbered again.
     bench.keep("credit_apart", _CREDIT_APART)
     bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
     bench.keep("listed_name", _LISTED_NAME_APART)
-    parts = joined.select(name=pl.col("part").unique(maintain_order=True)).join(keyed, on="name", how="anti", maintain_order="left")
-    return pl.concat([keyed, _add_keys(bench, parts, "parts")])
+    _add_keys(bench, "part", "SELECT DISTINCT part AS name FROM joined_name")
 
 
+# Joined names without id, and the names with one that decide about their cuts: those of their parts, and those that begin with one.
+_MAY_BE_JOINED = """
+WITH named AS (
+    FROM listed_key JOIN (SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name) USING (name)
+), joined AS (
+    FROM named WHERE NOT has_id AND parts IS NOT NULL
+), piece AS (
+    SELECT unnest(parts) AS piece FROM joined UNION SELECT form FROM joined
+), known AS (
+    FROM named WHERE has_id AND (form IN (FROM piece) OR parts[1] IN (FROM piece))
+)
+SELECT name, key, has_id FROM joined UNION ALL SELECT name, key, has_id FROM known
+UNION SELECT name, key, has_id FROM named WHERE has_id AND (key IN (FROM piece) OR key IN (SELECT form FROM known)) ORDER BY name
+"""
 _CREDIT_APART = """
 SELECT c.recording_id, c.platform, c.external_id,
     (row_number() OVER (PARTITION BY c.platform, c.external_id ORDER BY c.position, j.place) - 1)::SMALLINT AS position,
@@ -174,10 +186,17 @@ def _find_names(known: Path, titles: pl.DataFrame, recall: Recall) -> pl.DataFra
     return find_names_in_titles(titles, pl.read_ipc(known), recall)
 
 
-def _add_keys(bench: Workbench, names: pl.DataFrame, part: str) -> pl.DataFrame:
-    """Return distinct `name`, the columns beside it, key and is_numbered. `part` names these names among those of the stage."""
-    keys = open_text_memory(bench.paths).recall("artists-name_key", names.select("name"), _build_keys, part)
-    return names.hstack(keys.select("key", "is_numbered"))
+def _add_keys(bench: Workbench, kind: str, names: str) -> None:
+    """Add the names of a query that have no key yet to `name_key`."""
+    bench.derive_texts(f"{kind}_key", f"FROM ({names}) ANTI JOIN name_key USING (name)", _build_keys)
+    bench.keep("name_key", f"FROM name_key UNION ALL FROM {kind}_key")
+    bench.drop(f"{kind}_key")
+
+
+def _build_forms(names: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of `_build_keys`, and how linkage reads the name: form, and parts where the name may be joined."""
+    forms = derive_name_forms(names["name"]).rename({"name_key": "form"})
+    return _build_keys(names).join(forms, on="name", how="left", maintain_order="left")
 
 
 def _build_keys(names: pl.DataFrame) -> pl.DataFrame:

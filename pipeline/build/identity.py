@@ -191,17 +191,16 @@ def weigh_likeness(pairs: pl.DataFrame, facts: pl.DataFrame, works: pl.DataFrame
     Args:
         pairs: node_a < node_b, key_a, key_b, distinct: clusters of one name, or of which one lists the other's name; is_owned (may be
             missing): nobody else lists or bears that name.
-        facts: node (the cluster), kind (of IN_COMMON), value, distinct; `work` is a single common work, which joins nothing alone.
+        facts: node (the cluster), kind (of IN_COMMON), value, distinct; bearers: how many clusters have the fact. `work` is a single common
+            work, which joins nothing alone.
         works: node, works: the number of works of each cluster.
         shared_names: key: names that some platform gives to two entities.
     """
-    spread = facts.group_by("kind", "value").agg(bearers=pl.col("node").n_unique())
     rarity = pl.when(pl.col("bearers") > COMMON_THING).then(0.5).otherwise(1.0)
     common = (
         pairs.select("node_a", "node_b")
         .join(facts.rename({"node": "node_a"}), on="node_a")
-        .join(facts.rename({"node": "node_b"}), on=["node_b", "kind", "value"])
-        .join(spread, on=["kind", "value"])
+        .join(facts.select("kind", "value", node_b="node"), on=["node_b", "kind", "value"])
         .group_by("node_a", "node_b", "kind")
         # Without this limit a long list of common genres would outweigh everything that speaks against the pair.
         .agg(found=rarity.sum().clip(upper_bound=2.0), bits=pl.col("kind").first().replace_strict(IN_COMMON, return_dtype=pl.Float64))

@@ -97,11 +97,14 @@ _OPEN_WORKS = (
     "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, platform, release_id FROM open_released) GROUP BY node ORDER BY node"
 )
 _FACTS = """
-SELECT DISTINCT o.node, 'collaborator' AS kind, c.artist_id::VARCHAR AS value
-FROM open_released o JOIN source_credit c USING (platform, external_id) WHERE c.position = 0
-UNION
-SELECT node, 'registrant', isrc[1:5]
-FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_recording s USING (platform, external_id))
+WITH fact AS (
+    SELECT DISTINCT o.node, 'collaborator' AS kind, c.artist_id::VARCHAR AS value
+    FROM open_released o JOIN source_credit c USING (platform, external_id) WHERE c.position = 0
+    UNION
+    SELECT node, 'registrant', isrc[1:5]
+    FROM (SELECT o.node, unnest(s.isrcs) AS isrc FROM open_released o JOIN source_recording s USING (platform, external_id))
+)
+SELECT fact.*, bearers FROM fact JOIN (SELECT kind, value, count(*) AS bearers FROM fact GROUP BY ALL) USING (kind, value)
 """
 """Facts about open clusters. Labels of one name with the same artists are one."""
 

@@ -76,9 +76,10 @@ class QuerySteps:
         """Materialise a named step of the stage."""
         self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
 
-    def drop(self, name: str) -> None:
-        """Drop a step that no later query reads, because held steps spill."""
-        self.connection.execute(f'DROP TABLE "{name}"')
+    def drop(self, *names: str) -> None:
+        """Drop steps that no later query reads, because held steps spill."""
+        for name in names:
+            self.connection.execute(f'DROP TABLE "{name}"')
 
     def load(self, name: str, rows: pl.DataFrame) -> None:
         """Make a frame a named step of the stage."""
@@ -93,9 +94,13 @@ class QuerySteps:
             if number == 0:
                 self.load(name, rows)
             else:
-                self.connection.register("_loaded", rows.to_arrow())
-                self.connection.execute(f'INSERT INTO "{name}" SELECT * FROM _loaded').fetchall()
-                self.connection.unregister("_loaded")
+                self.append(name, rows)
+
+    def append(self, name: str, rows: pl.DataFrame) -> None:
+        """Append a frame to a named step of the same columns."""
+        self.connection.register("_loaded", rows.to_arrow())
+        self.connection.execute(f'INSERT INTO "{name}" SELECT * FROM _loaded').fetchall()
+        self.connection.unregister("_loaded")
 
     def derive(self, name: str, sql: str, function: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
         """Make a named step out of the rows of `sql`, each block through `function`: for texts that only Polars can read."""

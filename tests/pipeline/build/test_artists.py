@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables.files import list_parts
+from pipeline.build import artist_evidence
 from pipeline.build import artists as artists_stage
 from pipeline.build.artist_evidence import is_one_spelling, is_short_form
 from pipeline.build.artists import build_artists
@@ -443,3 +444,31 @@ def test_credits_are_the_same_when_they_are_written_part_by_part(world: World, m
 def test_world_without_a_credit_is_written_part_by_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artists_stage, "MOST_CREDITS_SORTED", -1)
     assert build_artists(world.write())["source_credits"] == 0
+
+
+def test_artists_are_the_same_in_blocks_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.add("source_artist", "catalog_a", artist_id="c1", name="Nova")
+    world.add("source_artist", "catalog_a", artist_id="c2", name="Nova (2)")
+    world.add("source_artist", "catalog_b", artist_id="y1", name="Ye", aliases=["Kanye West"])
+    world.add("source_artist", "catalog_b", artist_id="l1", name="Loner")
+    world.add(
+        "source_link", "catalog_b", entity_kind="artist", entity_id="l1", target_kind="artist", target_platform="store_a", target_id="t9"
+    )
+    for number in range(1, 8):
+        world.recording(number, "streamsvc_a", f"a{number}", f"Song {number}", credit("Nova", f"s{number % 2}"), isrcs=["GBAYE0000101"])
+        world.recording(number, "catalog_a", f"{number}-1", f"Song {number}", credit(f"Nova{' (2)' * (number % 2)}", f"c{number % 2 + 1}"))
+        world.recording(number + 10, "streamsvc_a", f"k{number}", f"Tune {number}", credit("Kanye West", "k1"))
+        world.recording(number + 10, "catalog_b", f"y{number}", f"Tune {number}", credit("Ye", "y1"))
+        world.recording(number + 20, "store_a", f"t{number}", f"Air {number}", credit(f"Choir {number}", f"t{number}"), credit("Nova"))
+    world.recording(30, "store_a", "t9", "Alone", credit("The Lone One", "t9"))
+    paths, found = world.write(), []
+    for nodes in (1_000, 3, 1):
+        monkeypatch.setattr(artist_evidence, "NODES_PER_BLOCK", nodes)
+        build_artists(paths)
+        found.append([world.read(name) for name in ("source_credit", "artist_source", "artist", "artist_alias")])
+    known = ids(world)
+    assert known["streamsvc_a:s1"] == known["catalog_a:c2"] != known["catalog_a:c1"]
+    assert known["catalog_b:y1"] == known["streamsvc_a:k1"]
+    assert known["catalog_b:l1"] == known["store_a:t9"]
+    for tables in found[1:]:
+        assert all(one.equals(other) for one, other in zip(found[0], tables, strict=True))
