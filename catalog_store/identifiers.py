@@ -34,8 +34,13 @@ def normalise_isrc_expr(value: pl.Expr) -> pl.Expr:
 
     Longer strings are not cut to twelve characters: a wrong code is worse than none. All-zero designations (empty-drive readings) are null.
     """
-    code = value.str.strip_chars().str.to_uppercase().str.replace(_ISRC_PREFIX, "").str.replace_all(_SEPARATORS, "")
-    return pl.when(code.str.contains(ISRC_SHAPE) & ~code.str.contains(_JUNK_ISRC)).then(code)
+    return value.map_batches(_normalise_isrcs, return_dtype=pl.String, is_elementwise=True)
+
+
+def _normalise_isrcs(values: pl.Series) -> pl.Series:
+    # Step by step, because an expression computes its parts again wherever they occur.
+    codes = values.str.strip_chars().str.to_uppercase().str.replace(_ISRC_PREFIX, "").str.replace_all(_SEPARATORS, "")
+    return codes.set(~(codes.str.contains(ISRC_SHAPE) & ~codes.str.contains(_JUNK_ISRC)), None)
 
 
 def normalise_isrc(value: str) -> str | None:
@@ -54,13 +59,17 @@ def parse_isrc(value: str) -> str | None:
 
 def normalise_iswc_expr(value: pl.Expr) -> pl.Expr:
     """Normalise a text to a bare ISWC (`T` and ten digits) with a right check digit, or null."""
-    code = value.str.to_uppercase().str.replace_all(_SEPARATORS, "")
+    return value.map_batches(_normalise_iswcs, return_dtype=pl.String, is_elementwise=True)
+
+
+def _normalise_iswcs(values: pl.Series) -> pl.Series:
+    codes = values.str.to_uppercase().str.replace_all(_SEPARATORS, "")
+    codes = codes.set(~codes.str.contains(ISWC_SHAPE), None)
+    number = pl.col("number")
     # ISO 15707: `T` counts as 1, digit i as i times its value; the check digit makes the sum a multiple of 10.
-    total = pl.lit(1, dtype=pl.Int64)
-    for index in range(1, 10):
-        total = total + index * code.str.slice(index, 1).cast(pl.Int64, strict=False)
-    check = (10 - total % 10) % 10
-    return pl.when(code.str.contains(ISWC_SHAPE) & (code.str.slice(10, 1).cast(pl.Int64, strict=False) == check)).then(code)
+    total = 1 + pl.sum_horizontal((number // 10 ** (10 - index) % 10) * index for index in range(1, 10)) + number % 10
+    sums = codes.str.slice(1).cast(pl.Int64).alias("number").to_frame().select(total).to_series()
+    return codes.set(sums % 10 != 0, None)
 
 
 def normalise_iswc(value: str) -> str | None:

@@ -291,7 +291,9 @@ def merge_lines(frame: pl.DataFrame, numbers: NDArray[np.int64], other: pl.DataF
     if other.is_empty():
         return frame
     order = np.argsort(np.append(numbers, number_lines(other)), kind="stable")
-    return pl.concat([frame, other]).select(pl.all().gather(order))
+    both = pl.concat([frame, other])
+    # Most columns belong to layouts that the dump does not have, and nulls need no order.
+    return both.with_columns(pl.col(column.name).gather(order) for column in both if column.null_count() < both.height)
 
 
 def format_line_places(numbers: NDArray[np.int64]) -> pl.Series:

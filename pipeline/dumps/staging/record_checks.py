@@ -49,10 +49,12 @@ def split_rows(block: pl.DataFrame, entity: str, record_id: str, rules: Sequence
         shown = pl.col(rule.value).cast(pl.String, strict=False) if rule.value else pl.lit(None, dtype=pl.String)
         value = pl.when(fails).then(shown).otherwise(value)
         reason = pl.when(fails).then(pl.lit(rule.reason.value)).otherwise(reason)
-    marked = block.with_columns(_reason=reason, _value=value)
-    out = marked.filter(pl.col("_reason").is_not_null())
+    # Lazily, because only then a rule that occurs in both columns is computed once.
+    marks = block.lazy().select(_reason=reason, _value=value).collect()
+    is_out = marks["_reason"].is_not_null()
     # Most blocks have no reject: filtering them would copy every column for nothing.
-    kept = block if out.is_empty() else block.filter(marked["_reason"].is_null())
+    kept = block.filter(~is_out) if is_out.any() else block
+    out = pl.concat([block.filter(is_out), marks.filter(is_out)], how="horizontal")
     return kept, out.select(
         entity=pl.lit(entity),
         severity=pl.lit("row"),

@@ -24,6 +24,8 @@ def add(rows: pl.DataFrame, store: DeliveredStore) -> None:
     bare references, which have no attributes.
     """
     store.has_references = True
+    # Without the columns of the other layouts, which each filter would copy.
+    rows = rows.select("source_file", "place", "id", "type", "attributes", "relationships")
     kind = pl.col("type")
     for name, select in (
         ("recording", _map_recordings),

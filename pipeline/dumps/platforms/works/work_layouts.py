@@ -20,7 +20,7 @@ from pipeline.dumps.readers.tab_rows import LONGEST_LINE_BYTES
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SNIFFED_BYTES = 1 << 20
+_SNIFFED_BYTES = 1 << 17
 _FEWEST_LINES = 2
 _SUFFIX = r"(?:[_.-]?\d+)?\.tsv(?:" + "|".join(re.escape(suffix) for suffix in COMPRESSED_SUFFIXES) + ")?$"
 
