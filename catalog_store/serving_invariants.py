@@ -7,6 +7,7 @@ other. The content of a body is not checked: it is encoded from the row of its t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -243,18 +244,27 @@ def _check_entity_keys(serving: Path, tables: Path, releases: IdSet, artists: Id
         TITLE: releases.count,
         **{f"{kind} on {platform}": rows for kind in ("release", "artist") for platform, rows in _count_ids(tables / f"{kind}_source")},
     }
-    spaces = dict.fromkeys((*ENTITY_SPACES, *counts))
-    faults: list[Faults] = []
+    names = {number_entity_space(name): name for name in (*ENTITY_SPACES, *counts)}
+    served, wrong = Counter[int](), Counter[int]()
     with closing(connect_rows(serving)) as file:
-        served = dict(file.execute("SELECT space, count(*) FROM entity_key GROUP BY space").fetchall())
-        for name in spaces:
-            space = number_entity_space(name)
-            faults.append(_check_equal(served.pop(space, 0), counts.get(name, 0), f"keys of {name}"))
-            owners, wrong = artists if name.startswith("artist") else releases, 0
-            for ids in _read_integers(file.execute("SELECT id FROM entity_key WHERE space = ?", (space,))):
-                wrong += len(owners.find_unknown(ids))
-            faults.append((wrong, (f"{wrong} keys of {name} lead to nobody",)))
-    return _combine_faults(*faults, _check_equal(len(served), 0, "spaces of keys that nobody reads"))
+        cursor = file.execute("SELECT space, id FROM entity_key")
+        while rows := cursor.fetchmany(_SQLITE_ROWS):
+            pairs = np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2)
+            # Rows are in the order of spaces, so most blocks have one.
+            for space in np.unique(pairs[:, 0]).tolist():
+                ids = pairs[pairs[:, 0] == space, 1]
+                owners = artists if names.get(space, "").startswith("artist") else releases
+                served[space] += len(ids)
+                wrong[space] += len(owners.find_unknown(ids))
+    faults = [
+        fault
+        for space, name in names.items()
+        for fault in (
+            _check_equal(served[space], counts.get(name, 0), f"keys of {name}"),
+            (wrong[space], (f"{wrong[space]} keys of {name} lead to nobody",)),
+        )
+    ]
+    return _combine_faults(*faults, _check_equal(len(served.keys() - names), 0, "spaces of keys that nobody reads"))
 
 
 def _count_ids(table: Path) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.record_keys.numbers import mix_bits
 from catalog_store.search.layout import choose_unsigned
 from catalog_store.serving.body_file import BULK_MINIMUM
-from catalog_store.serving.lookup_keys import ISRC, hash_key, number_key_space
+from catalog_store.serving.lookup_keys import ISRC, hash_keys, number_key_space
 from catalog_store.serving.schema import KEYS_FOLDER
 from catalog_store.snapshot import SERVING_FOLDER
 from catalog_store.tables.files import count_rows, list_parts
@@ -316,14 +316,10 @@ def _append(spill: Path, entries: NDArray[np.void]) -> None:
 def _hash_tables(tables: Mapping[str, Path]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
     """Yield (hashes, recording ids) of all keys, block by block."""
     for rows in _read_batches(tables["recording_isrc"], "isrc", "recording_id"):
-        yield _hash_keys(number_key_space(ISRC), rows["isrc"]), rows["recording_id"].to_numpy()
+        yield hash_keys(number_key_space(ISRC), rows["isrc"]), rows["recording_id"].to_numpy()
     for rows in _read_batches(tables["platform_link"], "source", "external_id", "recording_id"):
         for (source,), alike in rows.partition_by("source", as_dict=True).items():
-            yield _hash_keys(number_key_space(str(source)), alike["external_id"]), alike["recording_id"].to_numpy()
-
-
-def _hash_keys(space: int, keys: pl.Series) -> NDArray[np.uint64]:
-    return np.fromiter((hash_key(space, key) for key in keys), np.uint64, len(keys))
+            yield hash_keys(number_key_space(str(source)), alike["external_id"]), alike["recording_id"].to_numpy()
 
 
 def _read_batches(table: Path, *columns: str) -> Iterator[pl.DataFrame]:

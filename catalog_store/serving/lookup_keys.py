@@ -7,10 +7,17 @@ reach these functions.
 from __future__ import annotations
 
 from functools import cache
+from itertools import repeat
+from typing import TYPE_CHECKING
 
+import numpy as np
+import polars as pl
 from xxhash import xxh3_64_intdigest
 
 from catalog_store.platforms import CATALOG_B, SHIPPED_PLATFORMS, VIDEO_A
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ISRC = "isrc"
 KNOWN_SOURCES = (*SHIPPED_PLATFORMS, VIDEO_A)
@@ -58,15 +65,31 @@ def hash_key(space: int, text: str) -> int:
     return xxh3_64_intdigest(text.encode(), space)
 
 
+def hash_keys(space: int, texts: pl.Series) -> NDArray[np.uint64]:
+    """Return the `hash_key` of each text."""
+    # No Python code for each key: a third of the time.
+    return np.fromiter(map(xxh3_64_intdigest, texts.cast(pl.Binary), repeat(space)), np.uint64, len(texts))
+
+
 def hash_name(kind: int, key: str) -> int:
     """Return the hash of a name key as an integer that SQLite accepts (63 bits); `kind` is an index in NAME_KINDS."""
     # SQLite integers are signed, so one bit is dropped.
     return hash_key(_NAME_SPACE + kind, key) >> 1
 
 
+def hash_names(kind: int, keys: pl.Series) -> NDArray[np.int64]:
+    """Return the `hash_name` of each key."""
+    return (hash_keys(_NAME_SPACE + kind, keys) >> np.uint64(1)).astype(np.int64)
+
+
 def hash_title(artist_id: int, title_key: str) -> int:
     """Return the hash of a release's title key as an integer that SQLite accepts. Releases of one artist and title share it."""
     return hash_key(_NAME_SPACE + len(NAME_KINDS), f"{artist_id} {title_key}") >> 1
+
+
+def hash_titles(titles: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the `hash_title` of each row of [artist_id, title_key]."""
+    return hash_names(len(NAME_KINDS), titles.select(pl.concat_str("artist_id", "title_key", separator=" ")).to_series())
 
 
 def encode_iswc(iswc: str) -> int:

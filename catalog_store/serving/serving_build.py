@@ -39,7 +39,7 @@ from catalog_store.serving.body_file import BodyBlock, write_bodies, write_delta
 from catalog_store.serving.carried_bodies import CarriedBodies, digest_bodies, keep_digests, list_attachments, measure_ratio, write_ratio
 from catalog_store.serving.entity_keys import write_entity_keys
 from catalog_store.serving.key_index import build_keys
-from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name, number_source
+from catalog_store.serving.lookup_keys import NAME_KINDS, hash_names, number_source
 from catalog_store.serving.row_layers import create_file, share_rows
 from catalog_store.serving.schema import (
     BASE_DDL,
@@ -288,7 +288,7 @@ def _insert_names(file: sqlite3.Connection, kind: int, names: Iterable[pl.DataFr
     bits = (rows // NAMES_PER_BUCKET).bit_length()
     for number, block in enumerate(names):
         keys = block.select(build_name_key_expr(pl.col("name"))).to_series()
-        hashes = np.fromiter((hash_name(kind, key) for key in keys), np.int64, len(keys))
+        hashes = hash_names(kind, keys)
         buckets = pl.Series("bucket", hashes >> np.int64(_NAME_HASH_BITS - bits))
         keyed = block.select(pl.Series("hash", hashes), "id", "other_name", "is_alias", "is_borne", buckets)
         for (bucket,), alike in keyed.partition_by("bucket", as_dict=True, include_key=False).items():

@@ -4,6 +4,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from catalog_store.cursors import CursorCodec
@@ -80,8 +81,8 @@ def test_releases_of_a_title_are_those_of_the_artist_with_an_equal_name_key(code
 
 
 def test_titles_that_share_a_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("serving.entity_keys", "queries.entity_lookups"):
-        monkeypatch.setattr(f"catalog_store.{module}.hash_title", lambda artist_id, title_key: 7)  # noqa: ARG005 - the same for all
+    monkeypatch.setattr("catalog_store.queries.entity_lookups.hash_title", lambda artist_id, title_key: 7)  # noqa: ARG005 - the same for all
+    monkeypatch.setattr("catalog_store.serving.entity_keys.hash_titles", lambda titles: np.full(len(titles), 7, dtype=np.int64))
     assert lookup_keys.hash_title(1, "x") != 7
     alone = served(mixed_frames(30, 3), tmp_path)
     for row in alone.rows["release"]:

@@ -38,14 +38,19 @@ def asked(store: ServingStore) -> list[object]:
     ]
 
 
+def hash_alike(monkeypatch: pytest.MonkeyPatch, hashed: int) -> None:
+    """Give all keys one hash."""
+    monkeypatch.setattr(tracks, "hash_key", lambda _space, _text: hashed)
+    monkeypatch.setattr(key_index, "hash_keys", lambda _space, texts: np.full(len(texts), hashed, dtype=np.uint64))
+
+
 def test_colliding_keys_are_distinguished_by_the_track_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = make_tables(tmp_path / "tables", 40)
     (tmp_path / "true").mkdir()
     build_serving(tables, tmp_path / "true")
     expected = asked(ServingStore(tmp_path / "true", 5.0))
 
-    for module in (key_index, tracks):
-        monkeypatch.setattr(module, "hash_key", lambda _space, _text: 5 << 40)
+    hash_alike(monkeypatch, 5 << 40)
     (tmp_path / "alike").mkdir()
     build_serving(tables, tmp_path / "alike")
     assert asked(ServingStore(tmp_path / "alike", 5.0)) == expected
@@ -58,8 +63,7 @@ def test_artist_named_like_a_key_is_not_a_link(tmp_path: Path, monkeypatch: pyte
     # The title looks like the text around a stored code, the credit like a link of streamsvc_a.
     rows["track"][0]["title"] = '],"isrc":"GBAYE9999999","duration":'
     rows["recording"][0]["artist_credit"] = "0abc"
-    for module in (key_index, tracks):
-        monkeypatch.setattr(module, "hash_key", lambda _space, _text: 0)
+    hash_alike(monkeypatch, 0)
     (tmp_path / "serving").mkdir()
     build_serving(write_frames(tmp_path / "tables", rows), tmp_path / "serving")
     store = ServingStore(tmp_path / "serving", 5.0)

@@ -1,11 +1,24 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_store.serving.lookup_keys import KEY_SPACES, NAME_KINDS, decode_iswc, encode_iswc, hash_key, hash_name, normalize_key
+from catalog_store.serving.lookup_keys import (
+    KEY_SPACES,
+    NAME_KINDS,
+    decode_iswc,
+    encode_iswc,
+    hash_key,
+    hash_keys,
+    hash_name,
+    hash_names,
+    hash_title,
+    hash_titles,
+    normalize_key,
+)
 
 
 def test_hash_differs_by_text_length_and_key_space() -> None:
@@ -45,3 +58,12 @@ def test_keys_are_spelled_as_stored(space: str, text: str, stored: str) -> None:
 @given(st.integers(0, 10**10 - 1).map(lambda number: f"T{number:010d}"))
 def test_iswcs_are_read_back(iswc: str) -> None:
     assert decode_iswc(encode_iswc(iswc)) == iswc
+
+
+def test_a_column_has_the_hashes_of_its_texts() -> None:
+    texts = ["", "GBAYE0000401", "宮島 みゆき", "ß"]
+    column = pl.Series(texts)
+    assert hash_keys(3, column).tolist() == [hash_key(3, text) for text in texts]
+    assert hash_names(1, column).tolist() == [hash_name(1, text) for text in texts]
+    titles = pl.DataFrame({"artist_id": range(4), "title_key": texts})
+    assert hash_titles(titles).tolist() == [hash_title(artist, text) for artist, text in titles.rows()]
