@@ -31,12 +31,18 @@ _PROJECT = Path(__file__).resolve().parent.parent
 _WRITER = _PROJECT / "catalog_store" / "lake_writer.py"
 _LOCK = ".lake.lock"
 KEPT_DAYS = 366
+_FAULTS = ("Out of Memory Error", "INTERNAL Error")
+"""DuckDB's names of errors that a second run may not meet."""
 _S3_SETTINGS = {
     "AWS_ACCESS_KEY_ID": "KEY_ID",
     "AWS_SECRET_ACCESS_KEY": "SECRET",
     "AWS_SESSION_TOKEN": "SESSION_TOKEN",
     "AWS_REGION": "REGION",
 }
+
+
+class LakeFaultError(OSError):
+    """The writer ran out of memory, or met a fault inside DuckDB. With more memory and one thread it may succeed."""
 
 
 class Lake(NamedTuple):
@@ -119,12 +125,14 @@ def _run(lake: Lake, action: str, **job: object) -> dict[str, Any]:
     if lake.database.startswith("sqlite:"):
         Path(lake.database.removeprefix("sqlite:")).parent.mkdir(parents=True, exist_ok=True)
     job |= {"action": action, "lake": lake.database, "data": lake.data, "s3": _read_s3_settings()}
-    job["memory_limit"] = get_budget().database_limit
+    budget = get_budget()
+    job |= {"memory_limit": budget.database_limit, "threads": budget.processes}
     found = subprocess.run(  # noqa: S603 - our own program
         [str(find_interpreter()), str(_WRITER)], input=json.dumps(job), capture_output=True, text=True, check=False
     )
     if found.returncode:
-        raise OSError(f"the lake {lake.database} was not changed: {found.stderr.strip()[-1000:]}")
+        kind = LakeFaultError if found.stderr.startswith(_FAULTS) else OSError
+        raise kind(f"the lake {lake.database} was not changed: {found.stderr.strip()[-1000:]}")
     answer: dict[str, Any] = json.loads(found.stdout)
     return answer
 

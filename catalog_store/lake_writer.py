@@ -62,7 +62,8 @@ def attach(job: dict[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the lake as database `lake`; a commit makes it."""
     kind = job["lake"].partition(":")[0]
     names = ["ducklake", *filter(None, [_EXTENSIONS.get(kind)]), *(["httpfs"] if "://" in job["data"] else [])]
-    with closing(duckdb.connect(config={"memory_limit": job.get("memory_limit", "2GB")})) as database:
+    settings = {"memory_limit": "2GB"} | {name: job[name] for name in ("memory_limit", "threads") if name in job}
+    with closing(duckdb.connect(config=settings)) as database:
         database.execute("SET enable_progress_bar = false")  # it would go to standard output, before the answer
         for name in names:
             database.execute(f"LOAD {_quote(_find_extension(name))}")

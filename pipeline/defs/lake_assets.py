@@ -1,12 +1,14 @@
 """The lake of all builds, as the last step of a night where an operator keeps one."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import dagster as dg
 
 from catalog_store.errors import CatalogError
 from catalog_store.lake import Lake, commit_live_snapshot
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.snapshot_assets import SNAPSHOT
 from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_usage_metadata
@@ -31,7 +33,8 @@ def lake_version(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg
     problem = None
     with catalog.claim_for_step(), measure_usage(catalog.paths.list_spill_folders) as usage:
         try:
-            answer = commit_live_snapshot(catalog.paths.root, Lake.find(catalog.paths.root, catalog.lake, catalog.lake_data))
+            lake = Lake.find(catalog.paths.root, catalog.lake, catalog.lake_data)
+            answer = run_with_second_try("lake", catalog, partial(commit_live_snapshot, catalog.paths.root, lake))
         except (OSError, ValueError, CatalogError) as error:
             problem = str(error)
             catalog.warn(f"lake: {problem}: the next build tries again, as does `python -m catalog_store lake commit`")

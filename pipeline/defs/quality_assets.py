@@ -5,6 +5,7 @@ Report and figures are written even if a check fails, because the operator of a 
 
 from collections.abc import Generator, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pipeline.defs.checks import AssetCheck, build_spec_check, run_asset_checks
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.dump_assets import STAGING_KEYS, build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_table_metadata
 from pipeline.engine.usage import measure_usage
@@ -75,23 +77,8 @@ def write_report_and_judge(
     paths = catalog.paths
     with catalog.show_progress(FIGURES_KEY.to_python_identifier()), measure_usage(paths.list_spill_folders) as usage:
         # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
-        before, drift = read_published_figures(paths), measure_id_drift(paths)
-        now = build_figures(paths, catalog.truth)
         events = read_materializations(context.instance)
-        answers = judge_build(now, before, drift, catalog.gate_limits, count_code_losses(paths))
-        live = find_current_folder(paths.root)
-        story = BuildStory(
-            built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
-            compared_with=live.name if live else None,
-            now=now,
-            before=before,
-            drift=drift,
-            verdicts=answers,
-            examples=choose_examples(paths),
-            sources=read_sources(events),
-            costs=read_costs(events),
-            builds=read_build_costs(paths.costs),
-        )
+        story = run_with_second_try("gate", catalog, partial(collect_story, catalog, events))
         # The rows first: the report leads to them.
         write_rows_page(story.examples, paths.row_report)
         write_page(render(story), paths.report)
@@ -100,8 +87,9 @@ def write_report_and_judge(
         asset_key=FIGURES_KEY,
         metadata={**build_table_metadata(paths.table(FIGURES.name), usage, {}), "report": dg.MetadataValue.path(paths.report)},
     )
+    scratch = Path(catalog.root) / "work" / "scratch"
     return [
-        *run_asset_checks([build_figure_check(paths)], Path(catalog.root) / "work" / "scratch"),
+        *run_with_second_try("gate", catalog, lambda: list(run_asset_checks([build_figure_check(paths)], scratch))),
         *(
             dg.AssetCheckResult(
                 check_name=answer.name,
@@ -110,9 +98,29 @@ def write_report_and_judge(
                 description=answer.message,
                 metadata={"said": answer.message},
             )
-            for answer in answers
+            for answer in story.verdicts
         ),
     ]
+
+
+def collect_story(catalog: CatalogResource, events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> BuildStory:
+    """Write the figures of the build, compare them with the live snapshot, and return all that the report tells."""
+    paths = catalog.paths
+    before, drift = read_published_figures(paths), measure_id_drift(paths)
+    now = build_figures(paths, catalog.truth)
+    live = find_current_folder(paths.root)
+    return BuildStory(
+        built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        compared_with=live.name if live else None,
+        now=now,
+        before=before,
+        drift=drift,
+        verdicts=judge_build(now, before, drift, catalog.gate_limits, count_code_losses(paths)),
+        examples=choose_examples(paths),
+        sources=read_sources(events),
+        costs=read_costs(events),
+        builds=read_build_costs(paths.costs),
+    )
 
 
 def read_sources(events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> list[Source]:

@@ -7,12 +7,11 @@ of groups before it.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 
-from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from catalog_store.tables import TABLES, Table
 from catalog_store.tables.checks import TableCheck
 from catalog_store.tables.files import count_rows, measure_bytes
@@ -21,6 +20,7 @@ from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_c
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
+from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import ALONE
 from pipeline.engine.usage import Usage, measure_usage
 from pipeline.paths import BuildPaths
@@ -93,10 +93,10 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
                 yield from describe_finished_step(catalog, step, running_step.finished)
                 return
             with catalog.show_progress(step.name), measure_usage(catalog.paths.list_spill_folders) as usage:
-                facts = run_step(step, catalog) or {}
+                facts = run_with_second_try(step.name, catalog, partial(step.run, catalog.paths)) or {}
                 # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
                 # after it. Their cost is part of the step's.
-                results = list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
+                results = run_with_second_try(step.name, catalog, partial(run_checks_of_step, step, catalog))
             catalog.report(f"{step.name}: {usage.seconds:.1f} s, {facts}")
             engine = catalog.describe_engine()
             plotted = {name: facts.get(name, 0) for name in step.plotted}
@@ -111,15 +111,9 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
     return write_tables
 
 
-def run_step(step: TableStep, catalog: CatalogResource) -> Mapping[str, int] | None:
-    """Return the facts of a step. A fault inside DuckDB depends on the timing of its threads, so the step then runs again with one."""
-    try:
-        return step.run(catalog.paths)
-    except duckdb.InternalException as error:
-        fault = str(error).splitlines()[0]
-        catalog.warn(f"{step.name}: runs again with one thread after a fault inside DuckDB: {fault}")
-        with use_budget(MemoryBudget(get_budget().total_bytes)):
-            return step.run(catalog.paths)
+def run_checks_of_step(step: TableStep, catalog: CatalogResource) -> list[dg.AssetCheckResult]:
+    """Return the results of the checks of a step."""
+    return list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
 
 
 def describe_finished_step(

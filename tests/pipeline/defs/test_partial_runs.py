@@ -10,25 +10,29 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.publisher import rollback
 from catalog_store.snapshot import verify
 from catalog_store.tables import TABLES
 from pipeline.definitions import build_definitions
-from pipeline.defs import catalog_assets, identity_assets, linkage_assets
+from pipeline.defs import catalog_assets, identity_assets, linkage_assets, quality_assets
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.quality_assets import FIGURES_KEY
 from pipeline.defs.resources import NIGHTLY, RECLASSIFY, CatalogResource
 from pipeline.defs.snapshot_assets import SNAPSHOT
 from pipeline.defs.table_steps import TableStep, build_table_key
 from pipeline.dumps.intake.newest_dump import STAMP
+from pipeline.engine.duckdb_session import open_duckdb
 from pipeline.paths import BuildPaths
+from pipeline.quality.id_drift import measure_id_drift
 from tests.rebuild.nights import copy_of, table_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pipeline.quality.id_drift import IdDrift
     from tests.conftest import BuiltWorld
 
 
@@ -296,3 +300,21 @@ def test_step_reads_only_its_declared_inputs(built_world: BuiltWorld, tmp_path: 
     step.run(paths)
     for table in step.tables:
         assert pl.read_parquet(paths.table(table.name)).equals(pl.read_parquet(BuildPaths(built_world.catalog).table(table.name)))
+
+
+def test_gate_that_runs_out_of_memory_runs_again_alone(
+    dagster_catalog: DagsterCatalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    processes = []
+
+    def measure(paths: BuildPaths) -> IdDrift | None:
+        processes.append(get_budget().processes)
+        if len(processes) == 1:
+            with use_budget(MemoryBudget(4_000_000)), open_duckdb(tmp_path / "spill") as connection:
+                connection.sql("SELECT list(i) FROM range(1_000_000) r(i)").fetchall()
+        return measure_id_drift(paths)
+
+    monkeypatch.setattr("catalog_store.memory_budget.count_processors", lambda: 2)
+    monkeypatch.setattr(quality_assets, "measure_id_drift", measure)
+    assert dagster_catalog.run(FIGURES_KEY) == ""
+    assert processes == [2, 1]

@@ -1,0 +1,37 @@
+"""A second run of work that met a shortage of memory or a fault inside DuckDB, for all steps of a build alike.
+
+A workbench runs a single query again (pipeline/build/workbench.py). Here the whole work of a step runs again, whichever connection failed.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import duckdb
+
+from catalog_store.lake import LakeFaultError
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
+from pipeline.defs.resources import CatalogResource
+from pipeline.engine.duckdb_session import MemoryShortageError
+
+Result = TypeVar("Result")
+
+
+def run_with_second_try(name: str, catalog: CatalogResource, work: Callable[[], Result]) -> Result:
+    """Return the result of `work`. After a shortage or a fault it runs again with the memory of all processes and one thread.
+
+    A fault inside DuckDB depends on the timing of its threads, and each thread needs buffers of its own.
+
+    Raises:
+        MemoryShortageError: when the second run is short of memory, too.
+    """
+    try:
+        return work()
+    except (duckdb.InternalException, duckdb.OutOfMemoryException, LakeFaultError) as error:
+        catalog.warn(f"{name}: runs again with one thread after a fault inside DuckDB: {str(error).splitlines()[0]}")
+    budget = MemoryBudget(get_budget().total_bytes)
+    with use_budget(budget):
+        try:
+            return work()
+        except duckdb.OutOfMemoryException as error:
+            message = f"{name} needs more than {budget.database_limit}, DuckDB's part of the memory of a build: raise CATALOG_MEMORY"
+            raise MemoryShortageError(message) from error

@@ -1,0 +1,63 @@
+"""Tests of work that runs again after a real shortage of memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_store.lake import INTERPRETER, Lake, list_builds
+from catalog_store.memory_budget import MemoryBudget, use_budget
+from pipeline.defs.resources import CatalogResource
+from pipeline.defs.second_runs import run_with_second_try
+from pipeline.engine.duckdb_session import MemoryShortageError, open_duckdb
+from pipeline.engine.pool import count_workers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Stands for the interpreter of the lake: DuckDB runs out of memory unless it has one thread.
+WRITER = """#!/bin/sh
+cat >> {jobs}
+echo >> {jobs}
+if tail -1 {jobs} | grep -q '"threads": 1'; then echo '{{"builds": []}}'; else echo 'Out of Memory Error: no room' >&2; exit 1; fi
+"""
+# DuckDB cannot spill a list while it grows: these three need 10 to 20 MB.
+LISTS = "SELECT list(i) AS numbers FROM range(1_000_000) r(i) GROUP BY i % 3"
+NARROW, HOPELESS = (MemoryBudget(total * 1_000_000, processes=2) for total in (40, 4))
+
+
+def count_lists(spill: Path) -> int:
+    with open_duckdb(spill) as connection:
+        return len(connection.sql(LISTS).fetchall())
+
+
+def test_work_that_runs_out_of_memory_runs_again_with_that_of_all_processes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    workers = []
+
+    def work() -> int:
+        workers.append(count_workers())
+        return count_lists(tmp_path)
+
+    with use_budget(NARROW):
+        assert run_with_second_try("gate", CatalogResource(root=str(tmp_path)), work) == 3
+    assert workers == [2, 1]
+    assert "gate: runs again with one thread after a fault inside DuckDB: Out of Memory Error: " in caplog.text
+
+
+def test_second_shortage_names_the_setting(tmp_path: Path) -> None:
+    with use_budget(HOPELESS), pytest.raises(MemoryShortageError, match=r"gate needs more than 2000000B, .*: raise CATALOG_MEMORY"):
+        run_with_second_try("gate", CatalogResource(root=str(tmp_path)), lambda: count_lists(tmp_path))
+
+
+def test_lake_that_runs_out_of_memory_runs_again_with_that_of_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, writer = tmp_path / "jobs", tmp_path / "writer"
+    writer.write_text(WRITER.format(jobs=jobs), encoding="ascii")
+    writer.chmod(0o700)
+    monkeypatch.setenv(INTERPRETER, str(writer))
+    lake = Lake.find(tmp_path, f"sqlite:{tmp_path / 'lake.sqlite'}", f"{tmp_path / 'data'}/")
+    with use_budget(NARROW):
+        assert run_with_second_try("lake", CatalogResource(root=str(tmp_path)), lambda: list_builds(lake)) == {"builds": []}
+    limits = [json.loads(line)["memory_limit"] for line in jobs.read_text(encoding="ascii").splitlines()]
+    assert limits == [NARROW.database_limit, NARROW.lone_database_limit]
