@@ -67,7 +67,7 @@ WITH refused AS (
 ), explained AS (
     SELECT r.iswc, r.recording_id, r.kind, coalesce(r.reason, 'outvoted') AS reason, r.winner_iswc, r.platform, r.rank, v.isrc,
         v.recording_title, v.artist_credit, v.duration_ms
-    FROM refused r JOIN voice v USING (voice)
+    FROM voice v JOIN refused r USING (voice)
 )
 SELECT iswc, recording_id, t.kind, t.reason, platforms, claim_count, CASE WHEN t.kind = 'isrc' THEN t.isrc END AS isrc,
     t.recording_title AS claimed_title, t.artist_credit AS claimed_artist, t.duration_ms AS claimed_duration_ms, winner_iswc
@@ -84,6 +84,8 @@ FROM (
 def settle_works(bench: Workbench) -> dict[str, int]:
     """Write work_recording and work_conflict from `judged` and `named`, and return row counts."""
     bench.keep("claim", _CLAIM)
+    for step in ("judged", "named"):
+        bench.drop(step)
     bench.keep("support", _SUPPORT)
     bench.keep("contested", _CONTESTED)
     bench.keep("contested_title", _CONTESTED_TITLE)

@@ -8,19 +8,24 @@ names. `work_support` settles several works of one recording. A work without any
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from catalog_store.platforms import CATALOG_B
+from catalog_store.tables.files import count_rows
 from pipeline.build.priorities import WORK_TITLE, render_rank_sql
-from pipeline.build.work_guards import judge_namesakes, read_artist_forms, read_title_forms, weigh_claims
+from pipeline.build.recording_ranges import open_range_work
+from pipeline.build.work_guards import judge_namesakes, read_artist_forms, read_title_forms
+from pipeline.build.work_ranges import open_claim_ranges
 from pipeline.build.work_support import settle_works
 from pipeline.build.workbench import open_workbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import polars as pl
-
+    from pipeline.build.recording_ranges import RangeWork
     from pipeline.build.workbench import Workbench
     from pipeline.paths import BuildPaths
 
@@ -29,19 +34,15 @@ SELECT iswc, arg_min(title, struct_pack(a := {render_rank_sql(WORK_TITLE)}, b :=
 FROM (SELECT platform, iswc, title, count(*) AS n FROM source_work WHERE iswc IS NOT NULL GROUP BY ALL) GROUP BY iswc
 """
 
-# A voice is what a source says about a recording. Rows that say the same about several works are one voice: a medley.
-_VOICE = """
-SELECT row_number() OVER () AS voice, * FROM (
-    SELECT DISTINCT platform, isrc, recording_platform, external_id, recording_title, artist_credit, duration_ms
-    FROM source_work_recording SEMI JOIN source_work_with_code USING (platform, work_id)
-)
+# A voice is what a source says about a recording. Rows that say the same about several works are one voice: a medley. A 64-bit hash stands
+# for it; two voices share one with a chance of 1 in 2^64.
+_STANDS_FOR = "hash(platform, isrc, recording_platform, external_id, recording_title, artist_credit, duration_ms) AS voice"
+_VOICE = f"""
+SELECT DISTINCT {_STANDS_FOR}, platform, isrc, recording_platform, external_id, recording_title, artist_credit, duration_ms
+FROM source_work_recording SEMI JOIN source_work_with_code USING (platform, work_id)
 """
-_SAID = """
-SELECT DISTINCT v.voice, s.platform, s.work_id FROM source_work_recording s JOIN voice v
-    ON s.platform = v.platform AND s.isrc IS NOT DISTINCT FROM v.isrc AND s.recording_platform IS NOT DISTINCT FROM v.recording_platform
-    AND s.external_id IS NOT DISTINCT FROM v.external_id AND s.recording_title IS NOT DISTINCT FROM v.recording_title
-    AND s.artist_credit IS NOT DISTINCT FROM v.artist_credit AND s.duration_ms IS NOT DISTINCT FROM v.duration_ms
-SEMI JOIN source_work_with_code w ON s.platform = w.platform AND s.work_id = w.work_id
+_SAID = f"""
+SELECT DISTINCT {_STANDS_FOR}, platform, work_id FROM source_work_recording SEMI JOIN source_work_with_code USING (platform, work_id)
 """
 # Only composition rows are compared by title: catalog_b names its recordings by their ids.
 _WORK_TITLE = f"""
@@ -55,37 +56,23 @@ LEFT JOIN source_redirect r ON r.platform = v.recording_platform AND r.entity_ki
 JOIN recording_member m ON m.platform = v.recording_platform AND m.external_id = coalesce(r.new_id, v.external_id)
 """
 _CODED = "SELECT v.voice, o.recording_id FROM voice v JOIN isrc_owner o USING (isrc)"
-_SPELLING = """
-SELECT DISTINCT m.recording_id, a.artist_key, a.title_key, a.stem_key, a.number_key, a.names, a.duration_ms
-FROM atom a JOIN (
-    SELECT DISTINCT atom_id, recording_id FROM atom_member JOIN (
-        SELECT * FROM recording_member SEMI JOIN coded USING (recording_id)
-    ) USING (platform, external_id)
-) m USING (atom_id)
-"""
-"""The names and lengths under which platforms know each recording with a claimed code."""
-
-_FORMS = """t.title_key AS a_title_key, t.stem_key AS a_stem_key, t.number_key AS a_number_key, t.is_generic,
-    coalesce(f.artist_key, '') AS a_artist_key, coalesce(f.names, []) AS a_names, v.duration_ms AS a_duration_ms"""
-_SPELLED = """s.title_key AS b_title_key, s.stem_key AS b_stem_key, s.number_key AS b_number_key, s.artist_key AS b_artist_key,
-    s.names AS b_names, s.duration_ms AS b_duration_ms"""
-_PAIR_BY_TITLE = f"""
-SELECT v.voice, c.recording_id, {_FORMS}, {_SPELLED}
-FROM coded c JOIN voice v USING (voice) JOIN title_form t ON v.recording_title = t.text LEFT JOIN artist_form f ON v.artist_credit = f.text
-JOIN spelling s ON s.recording_id = c.recording_id
+_CODED_CLAIM = """
+SELECT c.voice, c.recording_id, v.recording_title AS text, coalesce(f.artist_key, '') AS a_artist_key, coalesce(f.names, []) AS a_names,
+    v.duration_ms AS a_duration_ms
+FROM voice v JOIN coded c USING (voice) LEFT JOIN artist_form f ON v.artist_credit = f.text WHERE v.recording_title IS NOT NULL
 """
 # The work's own title speaks where the row gives the recording none, or another one: a translation, a subtitle.
-_PAIR_BY_WORK = f"""
-SELECT v.voice, c.recording_id, d.platform, d.work_id, {_FORMS}, {_SPELLED}
-FROM (SELECT * FROM coded ANTI JOIN by_title USING (voice, recording_id)
-      UNION ALL SELECT voice, recording_id FROM by_title WHERE reason IS NOT NULL) c
-JOIN voice v USING (voice) JOIN said d USING (voice) JOIN work_title w ON w.platform = d.platform AND w.work_id = d.work_id
-JOIN title_form t ON w.title = t.text LEFT JOIN artist_form f ON v.artist_credit = f.text JOIN spelling s ON s.recording_id = c.recording_id
-"""
-# A recording is known by several spellings, and a work by several titles: the one that agrees best decides.
-# A struct and not `arg_min`, which leaves out rows without a reason: those that pass.
-_BEST = """
-SELECT {key}, min(struct_pack(lost := -points, reason)).reason AS reason, max(points) AS points FROM {source} GROUP BY ALL
+_WORK_CLAIM = """
+WITH doubted AS (
+    SELECT * FROM coded ANTI JOIN by_title USING (voice, recording_id)
+    UNION ALL SELECT voice, recording_id FROM by_title WHERE reason IS NOT NULL
+), asked AS (
+    SELECT d.*, v.artist_credit, v.duration_ms
+    FROM voice v JOIN (SELECT d.*, c.recording_id FROM said d JOIN doubted c USING (voice)) d USING (voice)
+)
+SELECT a.voice, a.recording_id, a.platform, a.work_id, w.title AS text, coalesce(f.artist_key, '') AS a_artist_key,
+    coalesce(f.names, []) AS a_names, a.duration_ms AS a_duration_ms
+FROM work_title w JOIN asked a ON w.platform = a.platform AND w.work_id = a.work_id LEFT JOIN artist_form f ON a.artist_credit = f.text
 """
 _JUDGED = """
 SELECT d.voice, d.platform, d.work_id, c.recording_id, 'isrc' AS kind,
@@ -98,17 +85,22 @@ UNION ALL SELECT d.voice, d.platform, d.work_id, l.recording_id, 'record', NULL 
 """
 
 # Rows whose code leads nowhere: they have none, it is unknown here, or the recording that owns it is another one.
+_WAITING = """
+SELECT DISTINCT d.voice, d.platform, d.work_id, coalesce(d.recording_title, w.title) AS text, d.artist_credit, d.duration_ms
+FROM work_title w JOIN (
+    SELECT d.*, v.recording_title, v.artist_credit, v.duration_ms
+    FROM voice v JOIN (
+        FROM said ANTI JOIN (SELECT voice, platform, work_id FROM judged WHERE reason IS NULL) USING (voice, platform, work_id)
+    ) d USING (voice)
+    WHERE v.recording_platform IS NULL AND v.artist_credit IS NOT NULL
+) d ON w.platform = d.platform AND w.work_id = d.work_id
+"""
 _WANTED = """
-WITH waiting AS (
-    SELECT voice, platform, work_id FROM said
-    ANTI JOIN (SELECT voice, platform, work_id FROM judged WHERE reason IS NULL) USING (voice, platform, work_id)
-)
 SELECT DISTINCT d.voice, d.platform, d.work_id, unnest([t.title_key, t.stem_key]) AS title_key,
-    f.name AS artist_key, t.variant, t.is_generic, v.duration_ms
-FROM waiting d JOIN voice v USING (voice) JOIN work_title w ON w.platform = d.platform AND w.work_id = d.work_id
-JOIN title_form t ON t.text = coalesce(v.recording_title, w.title)
-JOIN (SELECT text, unnest(names) AS name FROM artist_form) f ON f.text = v.artist_credit
-WHERE v.recording_platform IS NULL AND f.name <> ''
+    f.name AS artist_key, t.variant, t.is_generic, d.duration_ms
+FROM waiting d JOIN title_form t USING (text)
+JOIN (SELECT text, unnest(names) AS name FROM artist_form) f ON f.text = d.artist_credit
+WHERE f.name <> ''
 """
 _NAMESAKE = """
 WITH named AS (
@@ -145,22 +137,21 @@ FROM credited WHERE NOT (is_farther AND reason IS NULL)
 
 def build_works(paths: BuildPaths) -> dict[str, int]:
     """Write work, work_recording and work_conflict, and return row counts."""
-    with open_workbench(paths, "works") as bench:
+    rows = count_rows(paths.table("recording_member"))
+    with open_range_work(paths, "works", rows) as work, open_workbench(paths, "work_claims") as bench:
         works = bench.write("work", _WORK)
         _read_claims(bench)
-        _judge_codes(bench)
+        _judge_codes(bench, work)
         _judge_names(bench)
         return {"works": works, **settle_works(bench)}
 
 
 def _read_claims(bench: Workbench) -> None:
-    """Make voice, said and the normal forms of their titles and artists."""
+    """Make voice, said, the titles of works and the normal forms of artists."""
     bench.keep("source_work_with_code", "SELECT DISTINCT platform, work_id FROM source_work WHERE iswc IS NOT NULL")
     bench.keep("voice", _VOICE)
     bench.keep("said", _SAID)
     bench.keep("work_title", _WORK_TITLE)
-    titles = "SELECT title AS text FROM work_title UNION SELECT recording_title FROM voice WHERE recording_title IS NOT NULL"
-    bench.derive_texts("title_form", titles, partial(_read_forms, read_title_forms))
     artists = "SELECT DISTINCT artist_credit AS text FROM voice WHERE artist_credit IS NOT NULL"
     bench.derive_texts("artist_form", artists, partial(_read_forms, read_artist_forms))
 
@@ -169,32 +160,38 @@ def _read_forms(read: Callable[[pl.Series], pl.DataFrame], texts: pl.DataFrame) 
     return read(texts["text"])
 
 
-def _judge_codes(bench: Workbench) -> None:
+def _judge_codes(bench: Workbench, work: RangeWork) -> None:
     """Make judged: each claim by code or record, with the reason that refuses it."""
     bench.keep("linked", _LINKED)
     bench.keep("coded", _CODED)
-    bench.keep("spelling", _SPELLING)
-    for name, pairs, key in (
-        ("by_title", _PAIR_BY_TITLE, ["voice", "recording_id"]),
-        ("by_work", _PAIR_BY_WORK, ["voice", "recording_id", "platform", "work_id"]),
+    ranges = open_claim_ranges(bench.paths, work)
+    ranges.send_spellings(bench.paths, work, bench.read_frame("SELECT DISTINCT recording_id FROM coded")["recording_id"])
+    for name, claims, key in (
+        ("by_title", _CODED_CLAIM, {"voice": pl.UInt64, "recording_id": pl.Int64}),
+        ("by_work", _WORK_CLAIM, {"voice": pl.UInt64, "recording_id": pl.Int64, "platform": pl.String, "work_id": pl.String}),
     ):
-        _load_stream(bench, "pair", pairs, partial(_weigh_pairs, key))
-        bench.keep(name, _BEST.format(key=", ".join(key), source="pair"))
-        bench.drop("pair")
+        none = pl.DataFrame(schema={**key, "reason": pl.String, "points": pl.Int32})
+        bench.load_blocks(name, chain([none], ranges.weigh(work, name, bench.stream(claims), tuple(key))))
+    ranges.remove()
     bench.keep("judged", _JUDGED)
-
-
-def _weigh_pairs(key: list[str], pairs: pl.DataFrame) -> pl.DataFrame:
-    return weigh_claims(pairs).select(*key, "points", "reason")
+    # Held steps spill.
+    for step in ("linked", "coded", "by_title", "by_work"):
+        bench.drop(step)
 
 
 def _judge_names(bench: Workbench) -> None:
     """Make named: claims of the rows whose code gave them no recording."""
+    bench.keep("waiting", _WAITING)
+    bench.derive_texts("title_form", "SELECT DISTINCT text FROM waiting", partial(_read_forms, read_title_forms))
     bench.keep("wanted", _WANTED)
+    bench.drop("waiting")
     columns = ["atom_id", "voice", "platform", "work_id", "gap", "reason"]
     _load_stream(bench, "namesake_all", _NAMESAKE, lambda rows: judge_namesakes(rows).select(columns))
     bench.keep("namesake", "SELECT * FROM namesake_all WHERE reason IS DISTINCT FROM 'other'")
+    bench.drop("namesake_all")
     bench.keep("named", _NAMED)
+    for step in ("said", "work_title", "artist_form", "title_form", "wanted", "namesake"):
+        bench.drop(step)
 
 
 def _load_stream(bench: Workbench, name: str, sql: str, work: Callable[[pl.DataFrame], pl.DataFrame]) -> None:

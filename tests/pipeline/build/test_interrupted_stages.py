@@ -12,6 +12,7 @@ from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.tracks import build_tracks
+from pipeline.build.works import build_works
 from pipeline.engine.checkpoints import Checkpoints, use_token
 from pipeline.linkage import staged_records
 
@@ -68,6 +69,7 @@ class Interrupter:
     [
         (build_releases, "compare_products"),
         (build_recordings, "build"),
+        (build_works, "weigh_by_title"),
         (build_links, "build"),
         (build_genres, "build"),
         (build_tracks, "build"),
