@@ -84,8 +84,7 @@ FROM (
 def settle_works(bench: Workbench) -> dict[str, int]:
     """Write work_recording and work_conflict from `judged` and `named`, and return row counts."""
     bench.keep("claim", _CLAIM)
-    for step in ("judged", "named"):
-        bench.drop(step)
+    bench.drop("judged", "named")
     bench.keep("support", _SUPPORT)
     bench.keep("contested", _CONTESTED)
     bench.keep("contested_title", _CONTESTED_TITLE)

@@ -174,9 +174,7 @@ def _judge_codes(bench: Workbench, work: RangeWork) -> None:
         bench.load_blocks(name, chain([none], ranges.weigh(work, name, bench.stream(claims), tuple(key))))
     ranges.remove()
     bench.keep("judged", _JUDGED)
-    # Held steps spill.
-    for step in ("linked", "coded", "by_title", "by_work"):
-        bench.drop(step)
+    bench.drop("linked", "coded", "by_title", "by_work")
 
 
 def _judge_names(bench: Workbench) -> None:
@@ -190,8 +188,7 @@ def _judge_names(bench: Workbench) -> None:
     bench.keep("namesake", "SELECT * FROM namesake_all WHERE reason IS DISTINCT FROM 'other'")
     bench.drop("namesake_all")
     bench.keep("named", _NAMED)
-    for step in ("said", "work_title", "artist_form", "title_form", "wanted", "namesake"):
-        bench.drop(step)
+    bench.drop("said", "work_title", "artist_form", "title_form", "wanted", "namesake")
 
 
 def _load_stream(bench: Workbench, name: str, sql: str, work: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
