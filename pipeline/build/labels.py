@@ -77,20 +77,23 @@ SELECT l.platform, l.release_id, l.is_compilation, n.node, n.key FROM labelled l
 JOIN node n ON n.platform = l.platform AND n.external_id = coalesce(l.label_id, 'name:' || k.key)
 """
 
-_RELEASED = """
-SELECT DISTINCT n.node, n.key, t.platform, t.release_id, t.external_id, m.recording_id, n.is_compilation
+# Two names share a hash with a chance of 1 in 2^64. Texts would spill: the rows are as many as the recordings on labels.
+_LABELLED_RECORDING = """
+SELECT DISTINCT n.node, hash(n.key) AS key, m.recording_id
 FROM release_node n JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
 """
 # `shared` keeps only recordings that are on several labels of one name, so the join of labels with each other stays small.
 _TIES = """
-WITH here AS (SELECT DISTINCT node, key, recording_id FROM released), shared AS (
-    FROM here SEMI JOIN (SELECT recording_id, key FROM here GROUP BY ALL HAVING min(node) < max(node)) USING (recording_id, key)
+WITH shared AS (
+    FROM labelled_recording
+    SEMI JOIN (SELECT recording_id, key FROM labelled_recording GROUP BY ALL HAVING min(node) < max(node)) USING (recording_id, key)
 )
 SELECT a.node AS node_a, b.node AS node_b, count(*)::DOUBLE AS strength
 FROM shared a JOIN shared b USING (recording_id, key) WHERE a.node < b.node GROUP BY ALL ORDER BY node_a, node_b
 """
 _OPEN_RELEASED = """
-SELECT o."group" AS node, r.platform, r.release_id, r.external_id FROM released r JOIN open_node o USING (node) WHERE NOT r.is_compilation
+SELECT o."group" AS node, n.platform, n.release_id, t.external_id
+FROM (FROM release_node WHERE NOT is_compilation) n JOIN open_node o USING (node) JOIN source_release_track t USING (platform, release_id)
 """
 """Releases of open clusters without compilations. A compilation holds recordings of other labels."""
 _OPEN_WORKS = (
@@ -115,8 +118,9 @@ def _group(bench: Workbench) -> pl.DataFrame:
         "SELECT node, platform, key, is_placeholder, is_numbered, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare "
         "FROM node ORDER BY node"
     )
-    bench.keep("released", _RELEASED)
+    bench.keep("labelled_recording", _LABELLED_RECORDING)
     ties = bench.read_frame(_TIES)
+    bench.drop("labelled_recording")
     firm = nodes.filter(~pl.col("is_loose"))
     clusters = group_nodes(firm, ties)
     pairs = find_namesakes(firm, clusters)
