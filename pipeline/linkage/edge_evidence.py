@@ -83,10 +83,8 @@ def _find_title_typos(spill: Path, bucket: int) -> pl.DataFrame:
 
 def find_all_key_edges(paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
     """Return the edges of keys with one recording left, of all atoms. The arguments are those of `find_key_edges`."""
-    jobs = (
-        (part, _select_atoms(components, part), doubtful.to_frame("atom_id").pipe(_select_atoms, part)["atom_id"])
-        for part in list_parts(paths.table("atom"))
-    )
+    components, atom_ids = components.sort("atom_id"), doubtful.sort().to_frame("atom_id")
+    jobs = ((part, _select_atoms(components, part), _select_atoms(atom_ids, part)["atom_id"]) for part in list_parts(paths.table("atom")))
     with start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
         return pl.concat([TABLES["edge"].build_empty(), *map_ordered(_find_key_edges, jobs, pool=pool)])
 
@@ -97,11 +95,14 @@ def _find_key_edges(job: tuple[Path, pl.DataFrame, pl.Series]) -> pl.DataFrame:
 
 
 def _select_atoms(rows: pl.DataFrame, part: Path) -> pl.DataFrame:
-    """Return the rows whose atom_id may be in a part of `atom`."""
+    """Return the rows, sorted by atom_id, that may be in a part of `atom`."""
     first, last = (
         pl.scan_parquet(part).select(pl.col("atom_id").min().alias("first"), pl.col("atom_id").max().alias("last")).collect().row(0)
     )
-    return rows.filter(pl.col("atom_id").is_between(first, last)) if first is not None else rows.clear()
+    if first is None:
+        return rows.clear()
+    ids = rows["atom_id"]
+    return rows[ids.search_sorted(first, "left") : ids.search_sorted(last, "right")]
 
 
 @contextmanager
@@ -113,6 +114,7 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame, pool: Pool) -> Itera
     spill = paths.root / "work" / "linkage" / "regrouped.spill"
     shutil.rmtree(spill, ignore_errors=True)
     spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
+    placed = placed.sort("atom_id")
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     jobs = ((number, part, _select_atoms(placed, part)) for number, part in enumerate(list_parts(paths.table("atom"))))
     for _ in map_ordered(partial(_send_atoms, spill), jobs, pool=pool):

@@ -247,8 +247,10 @@ class _File(NamedTuple):
     def find_places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
         """Return the places of the rows of these atoms, which come sorted."""
         ids, wanted = self.rows["atom_id"].to_numpy(), atom_ids.to_numpy()
-        first = np.searchsorted(ids, wanted)
-        return list_run_places(first, np.searchsorted(ids, wanted, side="right") - first)
+        # A part holds the atoms of a range. Most of the wanted atoms are in other parts, and a large table has many.
+        near = wanted[np.searchsorted(wanted, ids[0]) : np.searchsorted(wanted, ids[-1], side="right")]
+        first = np.searchsorted(ids, near)
+        return list_run_places(first, np.searchsorted(ids, near, side="right") - first)
 
 
 class _Stretch(NamedTuple):

@@ -52,6 +52,19 @@ def list_run_places(starts: Numbers, lengths: Numbers) -> Places:
     return places
 
 
+def mark_known(numbers: pl.Series, known: Numbers) -> npt.NDArray[np.bool_]:
+    """Mark the numbers that are among `known`, which are in order.
+
+    For columns that come piece by piece: `Series.is_in` hashes all of `known` again for each piece.
+    """
+    if not len(known):
+        return np.zeros(len(numbers), dtype=bool)
+    values = numbers.to_numpy()
+    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    found: npt.NDArray[np.bool_] = known[places] == values
+    return found
+
+
 def mark_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:
     """Mark the rows of each run (of equal `runs`) that holds several values."""
     differs = np.zeros(len(runs), dtype=bool)

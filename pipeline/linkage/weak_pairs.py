@@ -17,6 +17,7 @@ from pipeline.linkage.block_pairs import PAIR_SCHEMA, count_common_blocks, read_
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
 from pipeline.linkage.guards import Letters, add_compared_columns
+from pipeline.linkage.sorted_runs import mark_known
 from pipeline.linkage.weak_blocks import NO_NAME, TITLE_END
 from pipeline.linkage.weak_names import are_titles_alike, filter_possible_pairs, mark_movements
 
@@ -29,7 +30,7 @@ _NUMBERS = ("title", "artist", "reading", "title_front", "title_back")
 class Standing(NamedTuple):
     """The standing of the atoms by all other evidence.
 
-    `anchored`: atoms whose component has a code. `free`: the others whose title says something, sorted. `atom_count`: of all atoms.
+    `anchored`: atoms whose component has a code, sorted. `free`: the others whose title says something, sorted. `atom_count`: of all atoms.
     """
 
     anchored: pl.Series
@@ -53,10 +54,11 @@ def find_standing(atoms: AtomSource, components: pl.DataFrame) -> Standing:
     held = components.filter(pl.col("atom_id").is_in(coded.implode()))["cluster_id"].unique()
     # The components of coded atoms have a code, and so have the other atoms in them.
     anchored = pl.concat([coded, components.filter(pl.col("cluster_id").is_in(held.implode()))["atom_id"]]).unique()
+    anchored = anchored.sort()
     free, count = [pl.Series("atom_id", [], dtype=pl.Int64)], 0
     for rows in atoms.read_pieces("atom", ["atom_id", "title_key"]):
         count += rows.height
-        alone = rows.filter(~pl.col("atom_id").is_in(anchored.implode()))
+        alone = rows.filter(pl.Series(~mark_known(rows["atom_id"], anchored.to_numpy())))
         # A generic title says nothing, whatever else agrees: an artist has many an `Intro`. A movement may have its work elsewhere.
         free.append(alone.filter(~is_generic_title(pl.col("title_key")) | is_movement_title(pl.col("title_key")))["atom_id"])
     return Standing(anchored, pl.concat(free).sort(), count)

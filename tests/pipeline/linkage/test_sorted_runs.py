@@ -7,7 +7,15 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.linkage.sorted_runs import build_lists, find_run_starts, list_run_places, mark_mixed_runs, pack_with_duration, sort_places
+from pipeline.linkage.sorted_runs import (
+    build_lists,
+    find_run_starts,
+    list_run_places,
+    mark_known,
+    mark_mixed_runs,
+    pack_with_duration,
+    sort_places,
+)
 
 rows = st.lists(st.tuples(st.sampled_from([0, 1, 2**24, 2**24 + 1, 2**63, 2**64 - 1]), st.integers(0, 2**25)), max_size=30)
 
@@ -39,6 +47,12 @@ def test_mixed_runs_and_places_of_runs_equal_those_of_a_loop(rows: list[tuple[in
     starts, lengths = one * 10, other
     expected = [place for start, length in zip(starts.tolist(), lengths.tolist(), strict=True) for place in range(start, start + length)]
     assert list_run_places(starts, lengths).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 4), max_size=12), st.sets(st.integers(0, 4) | st.just(2**64 - 1)))
+def test_known_numbers_are_those_of_the_set(numbers: list[int], known: set[int]) -> None:
+    marked = mark_known(pl.Series(numbers, dtype=pl.UInt64), np.array(sorted(known), dtype=np.uint64))
+    assert marked.tolist() == [number in known for number in numbers]
 
 
 def test_lists_are_cut_at_their_ends() -> None:
