@@ -7,13 +7,14 @@ worth (weak_edges.py), and which atoms changed (incremental/weak_changes.py).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 
 from pipeline.linkage import weak_blocks
-from pipeline.linkage.sorted_runs import find_run_starts
+from pipeline.linkage.sorted_runs import find_run_starts, mark_known
 from pipeline.linkage.weak_blocks import BLOCK_COLUMNS, READING, REPEATED, list_blocks, list_reading_blocks
 
 if TYPE_CHECKING:
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pipeline.linkage.sorted_runs import Places
+
     Flags = npt.NDArray[np.bool_]
     Blocks = dict[str, pl.Series]
 
 ATOMS_AT_A_TIME = 250_000
-"""Atoms without a code whose blocks are held at a time: some six million blocks, with the atoms of all others in them 400 MB."""
+"""Atoms without a code whose blocks are held at a time: some six million blocks, with the atoms in them .4 to 1 GB."""
+PAIRED_AT_A_TIME = 50_000
+"""Of these, the atoms that are paired in one turn: up to 200 pairs each, with the rows of both sides 1 GB at 10 million recordings."""
 SLOT_BITS = 21
 """Bits of a number that choose its slot. Two megabytes of slots stay near the processor, and rule out nearly all atoms of a table."""
 _SHIFT = np.uint64(64 - SLOT_BITS)
-_FREE, _NEW, _ADDED = 1, 2, 4
-"""Marks: may be paired with any atom; no earlier pair counts; was not there before."""
+_NEW, _ADDED, _TURN = 1, 2, 4
+"""Marks: no earlier pair counts; was not there before; times the turn (from 1) in which the atom may be paired with any atom."""
 PAIR_SCHEMA = pl.Schema({"a": pl.Int64(), "b": pl.Int64(), "blocks": pl.Int32()})
 
 
@@ -47,8 +52,8 @@ class AtomSource(Protocol):
 class BlockChanges(NamedTuple):
     """The differences from an earlier build.
 
-    `added`: atoms that were not there. `freed`: atoms that were there, and whose pairs were not known. `gone`: blocks of the atoms that
-    left, by kind, each as often as atoms had it.
+    `added`: atoms that were not there, sorted. `freed`: atoms that were there, and whose pairs were not known, sorted. `gone`: blocks of
+    the atoms that left, by kind, each as often as atoms had it.
     """
 
     added: pl.Series
@@ -57,7 +62,7 @@ class BlockChanges(NamedTuple):
 
 
 def count_common_blocks(atoms: AtomSource, free: pl.Series, changes: BlockChanges | None = None) -> Iterator[pl.DataFrame]:
-    """Yield PAIR_SCHEMA of the pairs a < b with one of the atoms `free` that share a block, for some of these atoms at a time.
+    """Yield PAIR_SCHEMA of the pairs a < b with one of the atoms `free` (sorted) that share a block, for some of these atoms at a time.
 
     With `changes`, `blocks` is the difference to the earlier build: all of a pair that it could not know, else more or fewer. A pair of two
     atoms that are free comes once or twice, with equal numbers.
@@ -69,11 +74,13 @@ def count_common_blocks(atoms: AtomSource, free: pl.Series, changes: BlockChange
         wanted = list_distinct_blocks(atoms, readings, some)
         if touched is not None:
             wanted = {kind: blocks.filter(blocks.is_in(touched[kind].implode())) for kind, blocks in wanted.items() if kind in touched}
-        pairs = [PAIR_SCHEMA.to_frame()]
-        for kind, rows in _read_members(atoms, readings, wanted, some, changes).items():
-            gone = None if changes is None else changes.gone.get(kind, pl.Series([], dtype=pl.UInt64))
-            pairs.append(_pair_rows(rows.unique() if kind in REPEATED else rows, gone))
-        yield pl.concat(pairs).group_by("a", "b").agg(pl.col("blocks").sum()).filter(pl.col("blocks") != 0)
+        members = _read_members(atoms, readings, wanted, some, changes)
+        for turn in range(1, 1 + math.ceil(len(some) / PAIRED_AT_A_TIME)):
+            pairs = [PAIR_SCHEMA.to_frame()]
+            for kind, rows in members.items():
+                gone = None if changes is None else changes.gone.get(kind, pl.Series([], dtype=pl.UInt64))
+                pairs.append(_pair_rows(rows, turn, gone))
+            yield pl.concat(pairs).group_by("a", "b").agg(pl.col("blocks").sum()).filter(pl.col("blocks") != 0)
 
 
 def read_readings(atoms: AtomSource) -> pl.DataFrame:
@@ -108,42 +115,80 @@ def _list_touched_blocks(atoms: AtomSource, readings: pl.DataFrame, changes: Blo
 def _read_members(
     atoms: AtomSource, readings: pl.DataFrame, wanted: Blocks, free: pl.Series, changes: BlockChanges | None
 ) -> dict[str, pl.DataFrame]:
-    """Return block, atom_id, mark of all atoms in the wanted blocks, by kind."""
-    slots = {kind: _fill_slots(blocks) for kind, blocks in wanted.items() if len(blocks)}
-    found: dict[str, list[pl.DataFrame]] = {}
+    """Return block, atom_id, mark of all atoms in the wanted blocks, by kind, in order of blocks."""
+    searched = {kind: _WantedBlocks(blocks, is_repeated=kind in REPEATED) for kind, blocks in wanted.items() if len(blocks)}
     for piece in atoms.read_pieces("atom", BLOCK_COLUMNS):
         for kind, rows in list_blocks(_mark_atoms(piece, free, changes)):
-            if kind in slots:
-                # Most atoms share no block with the few: one look at a slot rules them out.
-                held = slots[kind][(rows["block"].to_numpy() >> _SHIFT).astype(np.intp)]
-                found.setdefault(kind, []).append(rows.filter(pl.Series(held)))
-    if READING in slots:
-        found.setdefault(READING, []).append(list_reading_blocks(_mark_atoms(readings, free, changes)))
-    return {kind: pl.concat(rows).filter(pl.col("block").is_in(wanted[kind].implode())) for kind, rows in found.items()}
+            if kind in searched:
+                searched[kind].take(rows)
+    if READING in searched:
+        searched[READING].take(list_reading_blocks(_mark_atoms(readings, free, changes)))
+    return {kind: blocks.list_members() for kind, blocks in searched.items()}
 
 
-def _fill_slots(blocks: pl.Series) -> Flags:
-    slots = np.zeros(1 << SLOT_BITS, dtype=bool)
-    slots[(blocks.to_numpy() >> _SHIFT).astype(np.intp)] = True
-    return slots
+class _WantedBlocks:
+    """The atoms of some blocks of one kind, collected piece by piece.
+
+    Blocks that are too large to be searched, now and before, are left out as soon as that shows. In a large table they have most of the
+    rows.
+    """
+
+    def __init__(self, blocks: pl.Series, *, is_repeated: bool) -> None:
+        """Take the distinct blocks. `is_repeated`: an atom may have one twice, so their sizes show at the end and all rows are kept."""
+        self._blocks = np.sort(blocks.to_numpy())
+        self._slots = np.zeros(1 << SLOT_BITS, dtype=bool)
+        self._slots[(self._blocks >> _SHIFT).astype(np.intp)] = True
+        self._sizes = np.zeros(len(self._blocks), dtype=np.int64)
+        self._is_repeated = is_repeated
+        self._found: list[pl.DataFrame] = []
+
+    def take(self, rows: pl.DataFrame) -> None:
+        """Take those of some rows (block, atom_id, mark) that are in the blocks."""
+        # Most atoms share no block with the few: one look at a slot rules them out.
+        rows = rows.filter(pl.Series(self._slots[(rows["block"].to_numpy() >> _SHIFT).astype(np.intp)]))
+        rows = rows.filter(pl.Series(mark_known(rows["block"], self._blocks)))
+        if not self._is_repeated:
+            places = self._find_places(rows)
+            # The atoms that were there before decide: with fewer, a block may have been searched then.
+            was_there = (rows["mark"].to_numpy() & _ADDED) == 0
+            self._sizes += np.bincount(places[was_there], minlength=len(self._sizes))
+            rows = self._drop_large(rows, places)
+        self._found.append(rows)
+
+    def list_members(self) -> pl.DataFrame:
+        """Return the rows of all blocks but those left out, each once, in order of blocks."""
+        if self._is_repeated:
+            rows = pl.concat(self._found).unique()
+        else:
+            rows = pl.concat([self._drop_large(rows, self._find_places(rows)) for rows in self._found])
+        self._found = []
+        return rows[rows["block"].arg_sort()]
+
+    def _find_places(self, rows: pl.DataFrame) -> Places:
+        return np.searchsorted(self._blocks, rows["block"].to_numpy())
+
+    def _drop_large(self, rows: pl.DataFrame, places: Places) -> pl.DataFrame:
+        return rows.filter(pl.Series(self._sizes[places] <= weak_blocks.LARGEST_BLOCK))
 
 
 def _mark_atoms(rows: pl.DataFrame, free: pl.Series, changes: BlockChanges | None) -> pl.DataFrame:
-    ids = pl.col("atom_id")
-    mark = ids.is_in(free.implode()).cast(pl.UInt8) * _FREE
+    """Add `mark`. `free` and the atoms of `changes` are sorted."""
+    turn = 1 + np.searchsorted(free.to_numpy(), rows["atom_id"].to_numpy()) // PAIRED_AT_A_TIME
+    mark = np.where(mark_known(rows["atom_id"], free.to_numpy()), turn * _TURN, 0).astype(np.uint8)
     if changes is not None:
-        mark += ids.is_in(changes.added.implode()).cast(pl.UInt8) * (_NEW | _ADDED)
-        mark += ids.is_in(changes.freed.implode()).cast(pl.UInt8) * _NEW
-    return rows.with_columns(mark=mark)
+        mark += mark_known(rows["atom_id"], changes.added.to_numpy()) * np.uint8(_NEW | _ADDED)
+        mark += mark_known(rows["atom_id"], changes.freed.to_numpy()) * np.uint8(_NEW)
+    return rows.with_columns(mark=pl.Series(mark))
 
 
-def _pair_rows(rows: pl.DataFrame, gone: pl.Series | None) -> pl.DataFrame:
-    """Return PAIR_SCHEMA of one kind of block: 1 for each block that pairs share, or by how much it differs from before.
+def _pair_rows(rows: pl.DataFrame, turn: int, gone: pl.Series | None) -> pl.DataFrame:
+    """Return PAIR_SCHEMA of one kind of block, of the atoms of a turn: 1 for each block that pairs share, or the difference to before.
 
-    `rows`: block, atom_id, mark of all atoms in some blocks. `gone`: blocks of the atoms that left; None: nothing was known before.
+    `rows`: block, atom_id, mark of all atoms in some blocks, in order of blocks. `gone`: blocks of the atoms that left; None: nothing was
+    known before.
     """
-    rows = rows[rows["block"].arg_sort()]
     blocks, ids, marks = (rows[name].to_numpy() for name in ("block", "atom_id", "mark"))
+    is_free = marks // _TURN == turn
     starts = find_run_starts(blocks)
     if not len(starts):
         return PAIR_SCHEMA.to_frame()
@@ -156,14 +201,14 @@ def _pair_rows(rows: pl.DataFrame, gone: pl.Series | None) -> pl.DataFrame:
         left = np.sort(gone.to_numpy())
         left_count = np.searchsorted(left, blocks[starts], side="right") - np.searchsorted(left, blocks[starts])
         was_searched, is_new = sizes - added + left_count <= weak_blocks.LARGEST_BLOCK, marks & _NEW > 0
-    has_free, has_new = (np.logical_or.reduceat(held, starts) for held in (marks & _FREE > 0, is_new))
+    has_free, has_new = (np.logical_or.reduceat(held, starts) for held in (is_free, is_new))
     # A block that was searched and still is differs for pairs with a new atom only, one that is no longer searched for pairs without.
     differs = has_free & (sizes > 1) & ((is_searched ^ was_searched) | (is_searched & has_new))
     if not differs.any():
         return PAIR_SCHEMA.to_frame()
     kept = np.repeat(differs, sizes) & ~(np.repeat(~is_searched, sizes) & is_new)
     change = np.repeat(is_searched.astype(np.int32) - was_searched, sizes)[kept]
-    blocks, ids, is_free, is_new = blocks[kept], ids[kept], (marks & _FREE > 0)[kept], is_new[kept]
+    blocks, ids, is_free, is_new = blocks[kept], ids[kept], is_free[kept], is_new[kept]
     one, other = _find_run_pairs(blocks, is_free)
     value = np.where(is_new[one] | is_new[other], 1, change[one])
     a, b = np.minimum(ids[one], ids[other]), np.maximum(ids[one], ids[other])

@@ -49,7 +49,7 @@ def update_weak_pairs(
     """
     gone, made = changed
     freed = free.filter(~free.is_in(pl.concat([known.free, made]).implode()))
-    changes = BlockChanges(made, freed, list_atom_blocks(before, read_readings(before), gone))
+    changes = BlockChanges(made.sort(), freed, list_atom_blocks(before, read_readings(before), gone))
     found = pl.concat([PAIR_SCHEMA.to_frame(), *count_common_blocks(atoms, free, changes)]).unique(["a", "b"])
     # The pairs of an atom that lost its code were not known in full, so all of them are found again.
     left = pl.concat([gone, freed]).implode()

@@ -125,6 +125,7 @@ def are_equal(one: WeakPairs, other: WeakPairs) -> bool:
 def test_pairs_of_a_night_equal_those_of_a_full_search(seed: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", limit)
     monkeypatch.setattr(block_pairs, "ATOMS_AT_A_TIME", (1000, 17)[seed % 2])
+    monkeypatch.setattr(block_pairs, "PAIRED_AT_A_TIME", 7)
     world = World(seed)
     before, known = world.table(), find_weak_pairs(world.table(), world.free())
     met = known.pairs.height
@@ -152,6 +153,21 @@ def test_block_that_grows_above_the_limit_takes_its_pairs_along(monkeypatch: pyt
     assert grown.pairs.is_empty()
     shrunk = update_weak_pairs(grown, many, few, (all_ids.tail(4), all_ids.head(0)), free)
     assert are_equal(shrunk, known)
+
+
+def test_rows_of_blocks_that_are_never_searched_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", 3)
+    blocks = pl.DataFrame({"block": [7] * 5 + [8] * 5, "atom_id": range(10), "mark": [0] * 5 + [0, 0, 0, block_pairs._ADDED, 0]})
+    blocks = blocks.cast({"block": pl.UInt64, "mark": pl.UInt8})
+    for is_repeated, kept in ((False, {}), (True, {7: 5, 8: 5})):
+        wanted = block_pairs._WantedBlocks(pl.Series([8, 7], dtype=pl.UInt64), is_repeated=is_repeated)
+        for rows in blocks.iter_slices(2):
+            wanted.take(rows)
+        assert dict(wanted.list_members().group_by("block").len().sort("block").iter_rows()) == kept
+    # With four atoms, one of them new, a block was searched the night before.
+    wanted = block_pairs._WantedBlocks(pl.Series([8, 9], dtype=pl.UInt64), is_repeated=False)
+    wanted.take(blocks.tail(4))
+    assert wanted.list_members()["atom_id"].to_list() == [6, 7, 8, 9]
 
 
 def test_number_of_common_blocks_counts_each_kind_once() -> None:
