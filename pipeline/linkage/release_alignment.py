@@ -8,8 +8,10 @@ agrees depends on all other edges. Out of scope: what names in one place must ha
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from catalog_store.record_keys.numbers import number_release
@@ -18,13 +20,17 @@ from catalog_store.tables import TABLES
 from pipeline.linkage.damaged_names import is_rounded_to_minutes
 from pipeline.linkage.guards import DURATION_MS, TYPO_DURATION_MS, add_compared_columns, add_verdict, compute_duration_gap, has_same_key
 from pipeline.linkage.performers import mark_other_performers
+from pipeline.linkage.sorted_runs import find_run_starts, mark_known
 from pipeline.linkage.title_parts import is_part_of_title
 from pipeline.linkage.weak_edges import add_roots, drop_contradicted, drop_unclear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy.typing as npt
 
     from pipeline.linkage.block_pairs import AtomSource
+    from pipeline.linkage.sorted_runs import Numbers
     from pipeline.linkage.weak_pairs import Standing
 
 FEWEST_AGREEING = 2
@@ -35,6 +41,8 @@ OTHER_LENGTH_MS = 15_000
 """Two tracks that differ more are another list of tracks, and two tracks of equal names that differ less have a wrong length."""
 LARGEST_GROUP = 32
 """Releases of one title that are compared: `Greatest Hits` of thousands tell nothing."""
+TRACKS_AT_A_TIME = 500_000
+"""Tracks that are paired at a time, and those of the last title. Each is in up to 31 pairs."""
 _EDITION = r"[(\[][^()\[\]]*(?:edition|version|deluxe|remaster|expanded|bonus)[^()\[\]]*[)\]]|(?: - |\s)(?:ep|single)\s*$"
 _ROWS = pl.Schema({"release": pl.UInt64(), "record": pl.UInt64(), "spot": pl.UInt16()})
 
@@ -56,20 +64,16 @@ def find_aligned_edges(
         tracks: yields release, record, spot (as `place_numbers.select_placed`) of all tracks.
     """
     titles = _read_titles(releases())
-    placed = _place_atoms(atoms, titles, standing.anchored, tracks)
+    placed = _place_atoms(atoms, titles, standing.anchored.to_numpy(), tracks)
     if placed.is_empty():
         return TABLES["edge"].build_empty()
-    timed = atoms.read_atom_rows("atom", placed["atom_id"].unique(), ["atom_id", "duration_ms"])
-    roots = placed.join(components, on="atom_id", how="left").with_columns(root=pl.coalesce("cluster_id", "atom_id")).drop("cluster_id")
-    beside = _pair_places(roots.join(timed, on="atom_id"))
-    aligned = _find_aligned(beside)
-    anchored = standing.anchored.implode()
-    pairs = beside.join(aligned, on=["release", "release_b"]).filter(
-        pl.col("root") != pl.col("root_b"), ~(pl.col("atom_id").is_in(anchored) & pl.col("atom_id_b").is_in(anchored))
-    )
+    placed = placed.join(components, on="atom_id", how="left").with_columns(root=pl.coalesce("cluster_id", "atom_id")).drop("cluster_id")
+    found = [_pair_atoms(rows, atoms, standing.anchored.to_numpy()) for rows in _cut_by_title(placed)]
     ends = (pl.min_horizontal("atom_id", "atom_id_b"), pl.max_horizontal("atom_id", "atom_id_b"))
-    pairs = pairs.group_by(a=ends[0], b=ends[1]).agg(
-        bits=pl.col("agreeing").max().cast(pl.Float64), spot=pl.col("spot").min(), is_same_list=pl.col("is_same_list").any()
+    pairs = (
+        pl.concat(found)
+        .group_by(a=ends[0], b=ends[1])
+        .agg(bits=pl.col("agreeing").max().cast(pl.Float64), spot=pl.col("spot").min(), is_same_list=pl.col("is_same_list").any())
     )
     judged = _judge(pairs, atoms)
     if judged.is_empty():
@@ -93,19 +97,48 @@ def _read_titles(releases: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema={"release": pl.UInt64, "title": pl.UInt64}), *known])
 
 
-def _place_atoms(
-    atoms: AtomSource, titles: pl.DataFrame, anchored: pl.Series, tracks: Callable[[], Iterable[pl.DataFrame]]
-) -> pl.DataFrame:
+def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tracks: Callable[[], Iterable[pl.DataFrame]]) -> pl.DataFrame:
     """Return title, release, spot, atom_id of all tracks of the releases that share a title with one that has an atom without a code."""
     several = titles.filter(pl.col("title").is_duplicated())
     several = several.filter(pl.len().over("title") <= LARGEST_GROUP)
-    held = several["release"].implode()
-    rows = pl.concat([_ROWS.to_frame(), *(rows.select(_ROWS.names()).filter(pl.col("release").is_in(held)) for rows in tracks())])
-    records = rows["record"].unique().implode()
-    members = [piece.filter(pl.col("record").is_in(records)) for piece in atoms.read_pieces("atom_member", ["record", "atom_id"])]
-    placed = rows.join(pl.concat(members), on="record").join(several, on="release").select("title", "release", "spot", "atom_id")
-    free = placed.filter(~pl.col("atom_id").is_in(anchored.implode())).select("title").unique()
-    return placed.join(free, on="title", how="semi").unique()
+    # Most titles have atoms with codes alone. The tracks of the others are read in a second pass, so that memory holds only them.
+    free = np.sort(pl.concat(_select_members(atoms, lambda rows: ~mark_known(rows["atom_id"], anchored)))["record"].to_numpy())
+    with_free = (rows["release"].filter(pl.Series(mark_known(rows["record"], free))).unique() for rows in tracks())
+    known = pl.concat([several["release"].clear(), *with_free])
+    several = several.join(several.filter(pl.col("release").is_in(known.implode())), on="title", how="semi")
+    held = several["release"].sort().to_numpy()
+    listed = (rows.select(_ROWS.names()).filter(pl.Series(mark_known(rows["release"], held))) for rows in tracks())
+    rows = pl.concat([_ROWS.to_frame(), *listed])
+    records = np.unique(rows["record"].to_numpy())
+    members = pl.concat(_select_members(atoms, lambda some: mark_known(some["record"], records)))
+    return rows.join(members, on="record").join(several, on="release").select("title", "release", "spot", "atom_id").unique()
+
+
+def _select_members(atoms: AtomSource, mark: Callable[[pl.DataFrame], npt.NDArray[np.bool_]]) -> list[pl.DataFrame]:
+    """Return record, atom_id of the members that `mark` marks."""
+    return [rows.filter(pl.Series(mark(rows))) for rows in atoms.read_pieces("atom_member", ["record", "atom_id"])]
+
+
+def _cut_by_title(placed: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the tracks of some titles at a time."""
+    placed = placed.sort("title")
+    starts = find_run_starts(placed["title"].to_numpy())
+    cuts = starts[find_run_starts(starts // TRACKS_AT_A_TIME)].tolist()
+    for start, end in itertools.pairwise([*cuts, placed.height]):
+        yield placed[start:end]
+
+
+def _pair_atoms(placed: pl.DataFrame, atoms: AtomSource, anchored: Numbers) -> pl.DataFrame:
+    """Return the tracks in one place of two aligned releases that are not yet one recording, and of which one is without a code.
+
+    `placed`: all tracks of some titles: title, release, spot, atom_id, root (the component of the atom).
+    """
+    timed = atoms.read_atom_rows("atom", placed["atom_id"].unique(), ["atom_id", "duration_ms"])
+    beside = _pair_places(placed.join(timed, on="atom_id"))
+    pairs = beside.join(_find_aligned(beside), on=["release", "release_b"]).filter(pl.col("root") != pl.col("root_b"))
+    is_coded = (mark_known(pairs[name], anchored) for name in ("atom_id", "atom_id_b"))
+    pairs = pairs.filter(pl.Series(~np.logical_and(*is_coded)))
+    return pairs.select("atom_id", "atom_id_b", "spot", "agreeing", "is_same_list")
 
 
 def _pair_places(placed: pl.DataFrame) -> pl.DataFrame:

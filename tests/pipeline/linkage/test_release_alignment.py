@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from pipeline.linkage import link
+from pipeline.linkage import link, release_alignment
 from tests.pipeline.linkage.worlds import Records, partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PLATFORMS = {"a": "streamsvc_a", "b": "catalog_a"}
 SONGS = ("First Light", "Second Wind", "Third Degree", "Fourth Wall")
@@ -104,3 +110,29 @@ def test_movement_without_length_is_the_one_in_its_place() -> None:
     assert album.is_one(2)
     album.add("b", 2, "I. Allegro", None)
     assert not album.is_one(2)
+
+
+def test_releases_are_aligned_a_few_titles_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_alignment, "TRACKS_AT_A_TIME", 1)
+    placed = pl.DataFrame({"title": [5, 3, 5, 9, 3, 3]}, schema={"title": pl.UInt64})
+    assert [rows["title"].to_list() for rows in release_alignment._cut_by_title(placed)] == [[3, 3, 3], [5, 5], [9]]
+    album = Album()
+    album.add("b", 2, "Track 02", 234)
+    assert album.is_one(2)
+
+
+def test_only_tracks_of_titles_with_an_atom_without_a_code_are_placed() -> None:
+    """Releases 1 and 2 share a title, and so do 3 and 4; record 40 alone has an atom (4) without a code."""
+    titles = pl.DataFrame({"release": [1, 2, 3, 4, 5], "title": [7, 7, 8, 8, 9]}, schema={"release": pl.UInt64, "title": pl.UInt64})
+    members = pl.DataFrame({"record": [10, 20, 30, 40, 50], "atom_id": [1, 2, 3, 4, 5]}, schema={"record": pl.UInt64, "atom_id": pl.Int64})
+    tracks = pl.DataFrame({"release": [1, 2, 3, 4, 5], "record": [10, 20, 30, 40, 50], "spot": [1] * 5}, schema=release_alignment._ROWS)
+
+    class Atoms:
+        def read_pieces(self, _name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
+            yield from members.select(columns).iter_slices(2)
+
+        def read_atom_rows(self, _name: str, atom_ids: pl.Series, _columns: list[str]) -> pl.DataFrame:
+            raise AssertionError(atom_ids)
+
+    placed = release_alignment._place_atoms(Atoms(), titles, np.array([1, 2, 3, 5]), lambda: tracks.iter_slices(2))
+    assert sorted(placed.iter_rows()) == [(8, 3, 1, 3), (8, 4, 1, 4)]
