@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows
 from pipeline.build.workbench import open_workbench
@@ -33,7 +34,7 @@ FROM recording_member
 _GENRES = """
 SELECT platform, entity_id, list(genre ORDER BY position, genre) AS genres FROM source_genre WHERE entity_kind = '{kind}' GROUP BY ALL
 """
-# A join of texts by their own columns, in the order in which it is written: see QuerySteps.
+# A join of texts by their own columns, in the order in which it is written: see QuerySteps. {where} chooses rows of each table alike.
 _RECORDING_SOURCE = """
 SELECT m.recording_id, s.platform, s.external_id, s.title, s.version, s.artist_credit, s.artists, s.isrcs, s.duration_ms,
     coalesce(s.release_date, r.release_date)::DATE AS release_date,
@@ -41,11 +42,12 @@ SELECT m.recording_id, s.platform, s.external_id, s.title, s.version, s.artist_c
     CASE WHEN s.release_date IS NOT NULL THEN 'recording' WHEN r.release_date IS NOT NULL THEN 'release' END AS release_date_entity,
     coalesce(s.release_id, l.release_id) AS release_id, r.title AS release_title, r.label_name,
     coalesce(g.genres, []) AS genres, coalesce(h.genres, []) AS release_genres, m.part
-FROM source_recording s JOIN member_part m ON m.platform = s.platform AND m.external_id = s.external_id
-LEFT JOIN listed l ON l.platform = s.platform AND l.external_id = s.external_id
-LEFT JOIN source_release r ON r.platform = s.platform AND r.release_id = coalesce(s.release_id, l.release_id)
-LEFT JOIN genre_of_recording g ON g.platform = s.platform AND g.entity_id = s.external_id
-LEFT JOIN genre_of_release h ON h.platform = s.platform AND h.entity_id = coalesce(s.release_id, l.release_id)
+FROM (FROM source_recording WHERE {where}) s
+JOIN (FROM member_part WHERE {where}) m ON m.platform = s.platform AND m.external_id = s.external_id
+LEFT JOIN (FROM listed WHERE {where}) l ON l.platform = s.platform AND l.external_id = s.external_id
+LEFT JOIN (FROM source_release WHERE {where}) r ON r.platform = s.platform AND r.release_id = coalesce(s.release_id, l.release_id)
+LEFT JOIN (FROM genre_of_recording WHERE {where}) g ON g.platform = s.platform AND g.entity_id = s.external_id
+LEFT JOIN (FROM genre_of_release WHERE {where}) h ON h.platform = s.platform AND h.entity_id = coalesce(s.release_id, l.release_id)
 """
 
 
@@ -57,7 +59,9 @@ def build_source_values(paths: BuildPaths) -> dict[str, int]:
             bench.keep(f"genre_of_{kind}", _GENRES.format(kind=kind))
         bench.keep("member_part", _PART.format(rows=TABLES["recording_source"].rows_per_part))
         if count_rows(paths.table("recording_member")) > MOST_ROWS_SORTED:
-            records = bench.write_parts("recording_source", _RECORDING_SOURCE)
+            # One platform at a time: each join that exceeds memory writes the wide rows to disk again.
+            queries = (_RECORDING_SOURCE.format(where=f"platform = '{platform}'") for platform in CATALOG_PLATFORMS)
+            records = bench.write_parts("recording_source", queries)
         else:
-            records = bench.write("recording_source", f"SELECT * EXCLUDE (part) FROM ({_RECORDING_SOURCE})")
+            records = bench.write("recording_source", f"SELECT * EXCLUDE (part) FROM ({_RECORDING_SOURCE.format(where='true')})")
         return {"source_values": records, "rejects": bench.write("source_reject", "SELECT * FROM reject")}

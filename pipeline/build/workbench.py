@@ -212,18 +212,24 @@ class Workbench(QuerySteps):
         """
         return self._write(name, [sql])
 
-    def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str] = "FROM {}".format) -> int:
+    def write_parts(self, name: str, queries: Iterable[str], render_sql: Callable[[str], str] = "FROM {}".format) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
 
-        `sql` has a column `part`. Rows of a smaller part come first in the table's order. They go through a file for each part, so that
-        only narrow rows and single parts are sorted: at 3.7 million recordings, sorting recording_source as a whole wrote 36 GB for a table
-        of .73 GB. `render_sql` returns the query that makes the rows of the table from those of one part, which it names.
+        All `queries` together give its rows; each has a column `part`. Rows of a smaller part come first in the table's order. They go
+        through a file for each part, so that only narrow rows and single parts are sorted: at 3.7 million recordings, sorting
+        recording_source as a whole wrote 36 GB for a table of .73 GB. `render_sql` returns the query that makes the rows of the table from
+        those of one part, which it names.
         """
-        folder = self.spill / f"{name}-parts"
-        self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
-        parts = sorted(list_folder(folder, "part=*"), key=lambda path: int(path.name.removeprefix("part=")))
-        files = [quote_list(list_folder(part, "*.parquet")) for part in parts]
-        return self._write(name, [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in files])
+        files: dict[int, list[Path]] = {}
+        for number, sql in enumerate(queries):
+            # A folder for each query: one that runs again replaces its own files and no others.
+            folder = self.spill / f"{name}-parts" / str(number)
+            folder.parent.mkdir(exist_ok=True)
+            self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
+            for part in list_folder(folder, "part=*"):
+                files.setdefault(int(part.name.removeprefix("part=")), []).extend(list_folder(part, "*.parquet"))
+        parts = [quote_list(names) for _, names in sorted(files.items())]
+        return self._write(name, [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in parts])
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
