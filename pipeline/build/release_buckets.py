@@ -30,7 +30,7 @@ from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import open_text_memory, open_workbench
 from pipeline.engine.number_index import NumberIndex, count_index_parts
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
+from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts
 
 if TYPE_CHECKING:
@@ -71,6 +71,14 @@ _RANKED = {"recording_id": pl.Int64(), "platform": pl.UInt8(), "popularity": pl.
 _PLACED = {"recording_id": pl.Int64(), "release_id": pl.Int64(), "rank": pl.Int64()}
 _TOTAL = {"id": pl.Int64(), "popularity": pl.Float64()}
 _OWN = {"node": pl.Int64(), "own_artist_id": pl.Int64(), "own_name": pl.String()}
+_KEYED = {
+    "node": pl.Int64(),
+    "is_remaster": pl.Boolean(),
+    "gtin": pl.Int64(),
+    "year": pl.Int32(),
+    "title": pl.UInt64(),
+    "product": pl.UInt64(),
+}
 _BEARER = {
     "gtin": pl.Int64(),
     "node": pl.Int64(),
@@ -327,7 +335,7 @@ class ReleaseBuckets(NamedTuple):
         """Send the editions of a bucket of nodes, with their recordings, to those with which they are compared."""
         tracks = self._read("listings", bucket).group_by("node", maintain_order=True).agg(recordings="recording_id")
         rows = self._read("nodes", bucket).hstack(tracks.select("recordings"))
-        rows = rows.join(read_bucket(self.folder / "keyed", bucket), on="node", how="left", maintain_order="left")
+        rows = rows.join(read_sent(self.folder / "keyed", bucket, _KEYED), on="node", how="left", maintain_order="left")
         rows = rows.with_columns(is_remaster=pl.col("is_remaster") | pl.col("is_remastered"))
         self.write("codes", bucket, rows.select("node", "gtin"))
         count = len(self.list_buckets())

@@ -151,6 +151,12 @@ def test_releases_without_a_track_of_ours_are_left_out(world: World) -> None:
     assert build(world) == {}
 
 
+def test_world_without_releases_has_no_release(world: World) -> None:
+    world.recording(1, "catalog_a", "1-1", "Song", NOVA)
+    assert build(world) == {}
+    assert world.rows_of("release") == []
+
+
 def test_labels_of_one_name_are_one_and_no_label_is_none(world: World) -> None:
     world.add("source_label", "catalog_a", label_id="1818", name="Not On Label", is_placeholder=True)
     world.add("source_label", "store_a", label_id="5", name="Interscope Records")
