@@ -136,15 +136,21 @@ class BlockReader:
         """Read these lines; `of`: the lines of the block that they are taken from."""
         # A file with faults has them all over, so later blocks are not first read in vain.
         doubtful = self._find_doubtful(lines) if self._is_faulty else []
-        if not doubtful:
-            with suppress(duckdb.Error):
-                frame = self._parse(lines.raw)
-                if self.layout.is_clean(frame):
-                    return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
+        # Doubtful lines may be clean. The block is then read as if no thread had met a fault yet.
+        if not doubtful or self._read_clean(b"\n".join(map(lines.get_line, doubtful))) is not None:
+            if (frame := self._read_clean(lines.raw)) is not None:
+                return BlockContent(self.layout.select_columns(frame, format_line_places(lines.numbers)))
             self._is_faulty = True
             # The strict reading does not say which record failed, so the lines are looked at one by one.
             doubtful = self._find_doubtful(lines)
         return self._read_apart(lines, doubtful, of) or self.read_again(self._take_records(lines, range(len(lines)), of))
+
+    def _read_clean(self, raw: bytes) -> pl.DataFrame | None:
+        """Read lines strictly; None when one of them is no clean record."""
+        with suppress(duckdb.Error):
+            frame = self._parse(raw)
+            return frame if self.layout.is_clean(frame) else None
+        return None
 
     def _find_doubtful(self, lines: Lines) -> list[int]:
         can_hold = self.layout.shape.can_hold
@@ -158,11 +164,7 @@ class BlockReader:
         if not 0 < len(doubtful) < len(lines):
             return None
         sound = np.delete(np.arange(len(lines)), doubtful)
-        try:
-            frame = self._parse(lines.leave_out(doubtful))
-        except duckdb.Error:
-            return None
-        if not self.layout.is_clean(frame):
+        if (frame := self._read_clean(lines.leave_out(doubtful))) is None:
             return None
         records = self._take_records(lines, doubtful, max(of, len(lines)))
         again = self.read_again(records)
