@@ -99,15 +99,15 @@ def _extract_runs(block: Block, sections: Sequence[Sequence[str]]) -> Iterator[t
 
 
 def _split_run(starts: list[int], records: bytes, error: Exception) -> Iterator[list[int]]:
-    """Yield the records before the faulty one, it, and those after it; without the line of the fault two halves."""
+    """Yield the run in pieces: the halves, and the faulty record apart if the error names its line."""
     last = len(starts) - 1
     cuts = {0, last // 2, last}
     line = error.lineno or 0 if isinstance(error, etree.XMLSyntaxError) else 0
     if line > 0:
         rest = records.split(b"\n", line - 1)[-1]
         faulty = min(bisect_right(starts, starts[-1] - len(rest)), last) - 1
-        # A guess: a tag that is not closed shows up later. Then the records before fail again and are split again.
-        cuts = {0, faulty, faulty + 1, last}
+        # A guess: an open comment shows up at the end only. The halves bound how often its run is split again.
+        cuts |= {faulty, faulty + 1}
     for start, end in pairwise(sorted(cuts)):
         yield starts[start : end + 1]
 
