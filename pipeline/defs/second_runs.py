@@ -23,11 +23,12 @@ def run_with_second_try(name: str, catalog: CatalogResource, work: Callable[[], 
 
     Raises:
         MemoryShortageError: when the second run is short of memory, too.
+        LakeFaultError: the same in the lake, which has a process of its own.
     """
     try:
         return work()
     except (duckdb.InternalException, duckdb.OutOfMemoryException, LakeFaultError) as error:
-        catalog.warn(f"{name}: runs again with one thread after a fault inside DuckDB: {str(error).splitlines()[0]}")
+        catalog.warn(f"{name}: runs again with one thread and the memory of all processes: {str(error).splitlines()[0]}")
     budget = MemoryBudget(get_budget().total_bytes)
     with use_budget(budget):
         try:

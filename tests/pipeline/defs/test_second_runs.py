@@ -43,7 +43,7 @@ def test_work_that_runs_out_of_memory_runs_again_with_that_of_all_processes(tmp_
     with use_budget(NARROW):
         assert run_with_second_try("gate", CatalogResource(root=str(tmp_path)), work) == 3
     assert workers == [2, 1]
-    assert "gate: runs again with one thread after a fault inside DuckDB: Out of Memory Error: " in caplog.text
+    assert "gate: runs again with one thread and the memory of all processes: Out of Memory Error: " in caplog.text
 
 
 def test_second_shortage_names_the_setting(tmp_path: Path) -> None:

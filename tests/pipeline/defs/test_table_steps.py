@@ -44,7 +44,7 @@ def test_step_runs_again_with_one_thread_after_a_fault_inside_duckdb(
 ) -> None:
     monkeypatch.setattr("catalog_store.memory_budget.count_processors", lambda: 2)
     assert materialise(tmp_path, faults=1) == (True, [2, 1])
-    assert "labels: runs again with one thread after a fault inside DuckDB: INTERNAL Error: dict-surviving join" in caplog.text
+    assert "labels: runs again with one thread and the memory of all processes: INTERNAL Error: dict-surviving join" in caplog.text
     assert "Stack Trace" not in caplog.text
 
 
