@@ -1,7 +1,7 @@
 """The base of the live snapshot's index: the documents that the next index takes over from it, and when it becomes too old.
 
 A document counts as unchanged if its names, popularity and pairs are those of the base. Its pairs may change without it, because a name is
-indexed by its rarest words. Beside the catalog, a snapshot keeps of the base, which layout.py specifies and layer_build.py writes:
+indexed by its rarest words. layout.py specifies the base, and layer_build.py writes it. Beside the catalog, a snapshot keeps of it:
 
   search_digests.npy    uint64 [N]: a digest of names, popularity and pairs of each document
   search_lists.npy      uint64 [L]: the hash of each list of artists

@@ -63,7 +63,7 @@ def read_rows(tables: Mapping[str, Path], chosen: pl.Expr) -> NameRows:
 
 
 def digest_rows_of_names(rows: NameRows, other: OtherNames, seed: int) -> pl.DataFrame:
-    """Return recording_id, digest over all that the names of each recording are built from; 0 for none of them."""
+    """Return recording_id, digest: over the rows and aliases that the names of each recording are built from, never 0."""
     credited = rows.credits_.join(other.digests, on="artist_id", how="left")
     # Only those of main artists are names of the recording.
     credited = credited.with_columns(aliases=pl.when("is_primary").then("aliases"))

@@ -79,7 +79,7 @@ class ListNumbers(NamedTuple):
     """The number of lists in the base. Those of the delta are numbered from there on."""
 
     def find(self, texts: pl.Series) -> NDArray[np.uint32]:
-        """Return the number of each list, ABSENT for those that no document has."""
+        """Return the number of each list, ABSENT for those that the base lacks."""
         asked = hash_texts(texts)
         if not len(self.hashes):
             return np.full(len(asked), ABSENT, dtype=np.uint32)

@@ -84,7 +84,7 @@ class NameFiles:
     def build(self, chosen: NDArray[np.bool_]) -> None:
         """Build the names of the `chosen` documents that have none yet."""
         wanted = chosen & ~self._made
-        # Few texts: to remember them would forget those of all other documents.
+        # Remembering these few texts would forget those of all other documents.
         build = partial(_build_block, self._tables, self.work, self._size, None, self._turn, 0)
         for _ in self._run(build, self._list_blocks(wanted) if wanted.any() else []):
             pass

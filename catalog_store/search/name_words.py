@@ -44,11 +44,11 @@ class NameWords(NamedTuple):
     artists: pl.DataFrame
     """list, role: the names in lists of artists."""
     artist_words: pl.DataFrame
-    """name, code: the distinct words of each of them."""
+    """name, code: the distinct words of each name, which is a row of `artists`."""
     titles: pl.DataFrame
     """document: the titles, and the sounds of each document."""
     title_words: pl.DataFrame
-    """name, code."""
+    """name, code: the distinct words of each name, which is a row of `titles`."""
     composers: pl.DataFrame
     """document, code."""
     spelled: pl.DataFrame
@@ -106,7 +106,7 @@ class NameWords(NamedTuple):
         return self.texts.with_columns(pl.Series("count", count, pl.UInt32), pl.Series("title_count", spelled, pl.UInt32))
 
     def list_occurrences(self, ranks: WordRanks, numbers: Numbers) -> tuple[Numbers, NDArray[np.bool_], Numbers]:
-        """Return document, whether it is a spelling, and rarity of each counted occurrence, in that order.
+        """Return document, is_spelling and rarity of each counted occurrence, sorted by all three.
 
         `numbers` are the numbers of all documents; those with ABSENT are left out.
         """

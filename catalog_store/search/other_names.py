@@ -1,6 +1,6 @@
-"""Other names by which an artist finds its recordings: what platforms list besides the shown names, and readings of Japanese names.
+"""Other names under which a search finds an artist's recordings: names that platforms list, and readings of Japanese names.
 
-They depend on all recordings of an artist, and so are chosen once for all blocks of documents (documents.py).
+They depend on all recordings of an artist, so they are chosen once for all blocks of documents (documents.py).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OtherNames(NamedTuple):
         return cls(aliases, persons, joined.select("artist_id", aliases=hash_columns(["key"])))
 
     def write(self, folder: Path) -> None:
-        """Write both into a folder, for the processes that read names."""
+        """Write the frames into a folder, for the processes that build names."""
         for name, rows in self._asdict().items():
             rows.write_ipc(folder / f"other-{name}.arrow")
 

@@ -1,4 +1,6 @@
-"""The build of the token-pair index from the tables of a snapshot, in buckets. The words of all names are held whole, names are not.
+"""The build of the token-pair index from the tables of a snapshot, in buckets.
+
+Memory holds the words of all names, and for a moment the distinct names of artists, but not the names of all documents.
 
 1. Number all recordings by popularity: 20 bytes a recording for a moment.
 2. Build name keys in blocks of ids and partition them into files by document range (name_files.py).

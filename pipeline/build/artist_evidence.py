@@ -141,7 +141,7 @@ def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
 
 
 def _cut_blocks(bench: Workbench) -> int:
-    """Make `block_node`, `block_tie`, `block_listed`, each in the order of blocks, and empty steps of open pairs; return the blocks.
+    """Make `block_node`, `block_tie`, `block_listed`, each in the order of blocks, and empty steps of open pairs; return how many.
 
     All nodes of a name are in one block, as are names that a tie or a listed name joins. So each block is grouped alone.
     """

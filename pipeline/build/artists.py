@@ -111,7 +111,7 @@ def _cut_joined(bench: Workbench) -> None:
     _add_keys(bench, "part", "SELECT DISTINCT part AS name FROM joined_name")
 
 
-# Joined names without id, and the names with one that decide about their cuts: those of their parts, and those that begin with one.
+# Joined names without an id, and the names with an id that decide whether these are cut: names of parts, and names that begin with a part.
 _MAY_BE_JOINED = """
 WITH named AS (
     FROM listed_key JOIN (SELECT name, bool_or(has_id) AS has_id FROM listed_name GROUP BY name) USING (name)

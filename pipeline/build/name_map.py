@@ -38,7 +38,7 @@ def read_names(file: Path, ids: pl.Series) -> pl.DataFrame:
             batch = names.get_batch(number)
             here = batch.column(entity_id).to_numpy()
             places = np.searchsorted(here, wanted)
-            # Without the ids that are behind the batch, the rest is still in order.
+            # Only ids beyond the last one of the batch have no place in it.
             inside = places < len(here)
             places = places[inside]
             found.append(batch.take(places[here[places] == wanted[inside]]))

@@ -1,4 +1,4 @@
-"""Platform releases brought together in buckets, so that no step of the stage holds or sorts the texts of the whole catalog.
+"""Buckets that bring platform releases together, so that no step holds or sorts the titles and names of the whole catalog.
 
 A release is its *node*: its place among all platform releases, in the order of (platform, release id). Listings (a recording on a release)
 are numbers. They go to buckets of nodes first, and once ids are known to the ranges of their recordings. Editions are compared by numbers,
@@ -153,7 +153,7 @@ class ReleaseBuckets(NamedTuple):
         return read_sent(self.folder / "bearer", bucket, _BEARER).filter(pl.col("gtin").is_duplicated())
 
     def read_products(self, bucket: int) -> pl.DataFrame:
-        """Return _PRODUCT of the editions of a bucket that are not alone with artist, title and kind of edition.
+        """Return _PRODUCT of the editions of a bucket that share artist, title and kind of edition with another one.
 
         A distrusted barcode is null.
         """
@@ -311,7 +311,7 @@ class ReleaseBuckets(NamedTuple):
         titles = recall(rows.select("title", "version").unique(maintain_order=True), build_title_forms, "title")
         rows = rows.join(titles, on=["title", "version"], how="left", nulls_equal=True, maintain_order="left")
         first = pl.col("artists").list.first().struct
-        rows = rows.with_columns(told_artist=first.field("artist_id"), artist_name=first.field("name"), told_label="label_id")
+        rows = rows.with_columns(stated_artist=first.field("artist_id"), artist_name=first.field("name"), stated_label="label_id")
         various = pl.DataFrame({"platform": [NAME_ONLY], "external_id": [f"name:{VARIOUS_KEY}"]})
         various_id = self.artists.join(various, number_record())["artist_id"].item()
         rows = _find_ids(rows, "artist", self.artists, build_artist_names, recall)
@@ -429,12 +429,12 @@ def build_label_names(names: pl.DataFrame) -> pl.DataFrame:
 def _find_ids(
     rows: pl.DataFrame, kind: str, index: NumberIndex, build_names: Callable[[pl.DataFrame], pl.DataFrame], recall: Recall
 ) -> pl.DataFrame:
-    """Add `<kind>_id`: that of the platform's id, `told_<kind>`, or else of the name, `<kind>_name`."""
-    told, name = f"told_{kind}", f"{kind}_name"
-    unnumbered = rows.filter(pl.col(told).is_null()).select(name=name).drop_nulls().unique(maintain_order=True)
+    """Add `<kind>_id`, found by the platform's id (`stated_<kind>`) or, without one, by the name (`<kind>_name`)."""
+    stated, name = f"stated_{kind}", f"{kind}_name"
+    unnumbered = rows.filter(pl.col(stated).is_null()).select(name=name).drop_nulls().unique(maintain_order=True)
     keys = recall(unnumbered, build_names, kind).select(pl.col("name").alias(name), name_key=pl.concat_str(pl.lit("name:"), "key"))
-    asked = rows.select("node", "platform", told, name).join(keys, on=name, how="left", maintain_order="left")
-    asked = asked.select("node", "platform", external_id=pl.coalesce(told, "name_key")).drop_nulls()
+    asked = rows.select("node", "platform", stated, name).join(keys, on=name, how="left", maintain_order="left")
+    asked = asked.select("node", "platform", external_id=pl.coalesce(stated, "name_key")).drop_nulls()
     found = index.join(asked, number_record()).select("node", f"{kind}_id")
     return rows.join(found, on="node", how="left", maintain_order="left")
 

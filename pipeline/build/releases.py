@@ -149,10 +149,10 @@ def _compare_codes(buckets: ReleaseBuckets, bucket: int) -> tuple[npt.NDArray[np
     """Return the editions of a bucket whose barcodes are distrusted, and a file of the pairs of editions that trusted barcodes join."""
     with _open_steps(buckets, "codes", bucket) as connection:
         steps = QuerySteps(connection)
-        steps.show("told", buckets.read_bearers(bucket))
-        steps.keep("track", "SELECT node, unnest(recordings) AS recording_id FROM told")
+        steps.show("bearer", buckets.read_bearers(bucket))
+        steps.keep("track", "SELECT node, unnest(recordings) AS recording_id FROM bearer")
         steps.keep("distrusted", _DISTRUSTED)
-        steps.keep("edition", "FROM told ANTI JOIN distrusted USING (node)")
+        steps.keep("edition", "FROM bearer ANTI JOIN distrusted USING (node)")
         nodes = steps.read_frame("FROM distrusted")["node"].to_numpy()
         return nodes, buckets.write("code_edges", bucket, steps.read_frame(_SAME_BARCODE))
 
@@ -170,7 +170,7 @@ def _compare_products(buckets: ReleaseBuckets, bucket: int) -> tuple[Path, Path]
 
 _DISTRUSTED = f"""
 WITH counted AS (
-    SELECT node, gtin, title, count(*) OVER (PARTITION BY gtin) AS bearers, count(*) OVER (PARTITION BY gtin, title) AS alike FROM told
+    SELECT node, gtin, title, count(*) OVER (PARTITION BY gtin) AS bearers, count(*) OVER (PARTITION BY gtin, title) AS alike FROM bearer
 ), centre AS (SELECT gtin, arg_min(node, struct_pack(a := -alike, b := node)) AS node FROM counted GROUP BY gtin),
 doubted AS (SELECT c.node, m.node AS centre FROM counted c JOIN centre m USING (gtin) WHERE c.bearers > 1 AND c.alike = 1),
 believed AS (
@@ -178,7 +178,7 @@ believed AS (
         SELECT d.node, d.centre, count(*) AS shared
         FROM doubted d JOIN track x ON x.node = d.node JOIN track y ON y.node = d.centre AND y.recording_id = x.recording_id
         WHERE d.node <> d.centre GROUP BY ALL
-    ) s JOIN told e ON e.node = s.node JOIN told m ON m.node = s.centre
+    ) s JOIN bearer e ON e.node = s.node JOIN bearer m ON m.node = s.centre
     WHERE s.shared >= {LEAST_SHARED_TRACKS} * least(e.known_tracks, m.known_tracks)
 )
 SELECT node FROM doubted ANTI JOIN believed USING (node)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 ATOMS_AT_A_TIME = 250_000
 """Atoms without a code whose blocks are held at a time: some six million blocks, with the atoms in them .4 to 1 GB."""
 PAIRED_AT_A_TIME = 50_000
-"""Of these, the atoms that are paired in one turn: up to 200 pairs each, with the rows of both sides 1 GB at 10 million recordings."""
+"""Atoms of these that are paired in one turn. At 10 million recordings, up to 200 pairs each and the rows of both sides take 1 GB."""
 SLOT_BITS = 21
 """Bits of a number that choose its slot. Two megabytes of slots stay near the processor, and rule out nearly all atoms of a table."""
 _SHIFT = np.uint64(64 - SLOT_BITS)
 _NEW, _ADDED, _TURN = 1, 2, 4
-"""Marks: no earlier pair counts; was not there before; times the turn (from 1) in which the atom may be paired with any atom."""
+"""Marks of an atom: no earlier pair counts; it was not there before; a factor of the turn, from 1, in which it is paired with any atom."""
 PAIR_SCHEMA = pl.Schema({"a": pl.Int64(), "b": pl.Int64(), "blocks": pl.Int32()})
 
 
@@ -149,7 +149,7 @@ class _WantedBlocks:
         rows = rows.filter(pl.Series(mark_known(rows["block"], self._blocks)))
         if not self._is_repeated:
             places = self._find_places(rows)
-            # The atoms that were there before decide: with fewer, a block may have been searched then.
+            # Only atoms that were there before count: with fewer of them, a block may have been searched then.
             was_there = (rows["mark"].to_numpy() & _ADDED) == 0
             self._sizes += np.bincount(places[was_there], minlength=len(self._sizes))
             rows = self._drop_large(rows, places)

@@ -1,4 +1,4 @@
-"""Lists put together out of entries and of lists.
+"""Construction of list columns from entries or from other lists.
 
 Polars' `concat_list` takes 2 to 4 us a row for lists of structs, more than all else that is done to a record.
 """
