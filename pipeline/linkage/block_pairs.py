@@ -173,8 +173,10 @@ class _WantedBlocks:
 
 def _mark_atoms(rows: pl.DataFrame, free: pl.Series, changes: BlockChanges | None) -> pl.DataFrame:
     """Add `mark`. `free` and the atoms of `changes` are sorted."""
-    turn = 1 + np.searchsorted(free.to_numpy(), rows["atom_id"].to_numpy()) // PAIRED_AT_A_TIME
-    mark = np.where(mark_known(rows["atom_id"], free.to_numpy()), turn * _TURN, 0).astype(np.uint8)
+    ids, free_ids = rows["atom_id"].to_numpy(), free.to_numpy()
+    is_free = mark_known(rows["atom_id"], free_ids)
+    mark = np.zeros(len(ids), dtype=np.uint8)
+    mark[is_free] = (1 + np.searchsorted(free_ids, ids[is_free]) // PAIRED_AT_A_TIME) * _TURN
     if changes is not None:
         mark += mark_known(rows["atom_id"], changes.added.to_numpy()) * np.uint8(_NEW | _ADDED)
         mark += mark_known(rows["atom_id"], changes.freed.to_numpy()) * np.uint8(_NEW)
