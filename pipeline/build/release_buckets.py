@@ -371,7 +371,7 @@ class ReleaseBuckets(NamedTuple):
         rows = rows.with_columns(
             id=pl.Series(np.where(nodes < len(ids), ids[np.minimum(nodes, max(0, len(ids) - 1))], 0) if len(ids) else np.zeros_like(nodes)),
             first_name=pl.col("artists").list.first().struct.field("name"),
-            told_gtin="gtin",
+            stated_gtin="gtin",
             gtin=pl.when(~pl.Series(np.isin(nodes, map_array(self.folder / "distrusted.npy")), dtype=pl.Boolean)).then("gtin"),
         )
         rows = rows.filter(pl.col("id") > 0).drop("artists")

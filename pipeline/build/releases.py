@@ -293,7 +293,7 @@ SELECT * EXCLUDE (first_name, own_name, is_credited),
 FROM sent
 """
 
-# `told_gtin` is the barcode as a platform gave it. A distrusted barcode joins nothing, but a release without another one still shows it.
+# `stated_gtin` is the barcode as a platform gave it. A distrusted barcode joins nothing, but a release without another one still shows it.
 _RELEASE = f"""
 WITH golden AS (
     SELECT id AS release_id,
@@ -301,7 +301,7 @@ WITH golden AS (
         {_render_first_sql("struct_pack(id := artist_id, name := artist_name)", RELEASE_ARTIST)} AS artist,
         {_render_first_sql("label_id", RELEASE_LABEL)} AS label_id,
         {_render_first_sql("nullif(trim(catalog_number), '')", RELEASE_CATALOG_NUMBER)} AS catalog_number,
-        coalesce(min(gtin), min(told_gtin)) AS gtin,
+        coalesce(min(gtin), min(stated_gtin)) AS gtin,
         coalesce({render_earliest_date_sql(where="is_official")}, {render_earliest_date_sql()}) AS date,
         {_render_first_sql("release_type", RELEASE_TYPE)} AS release_type,
         bool_or(is_compilation) AS is_compilation,
