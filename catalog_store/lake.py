@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from catalog_store.analyst_file import is_in_file
 from catalog_store.changes import read_history
+from catalog_store.database_faults import tells_fault
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError
 from catalog_store.file_lock import hold_lock
 from catalog_store.memory_budget import get_budget
@@ -31,8 +32,6 @@ _PROJECT = Path(__file__).resolve().parent.parent
 _WRITER = _PROJECT / "catalog_store" / "lake_writer.py"
 _LOCK = ".lake.lock"
 KEPT_DAYS = 366
-_FAULTS = ("Out of Memory Error", "INTERNAL Error")
-"""DuckDB's names of errors that a second run may not meet."""
 _S3_SETTINGS = {
     "AWS_ACCESS_KEY_ID": "KEY_ID",
     "AWS_SECRET_ACCESS_KEY": "SECRET",
@@ -131,7 +130,8 @@ def _run(lake: Lake, action: str, **job: object) -> dict[str, Any]:
         [str(find_interpreter()), str(_WRITER)], input=json.dumps(job), capture_output=True, text=True, check=False
     )
     if found.returncode:
-        kind = LakeFaultError if found.stderr.startswith(_FAULTS) else OSError
+        # A commit wraps the error of its rows in one of its own, so the name may stand anywhere.
+        kind = LakeFaultError if tells_fault(found.stderr) else OSError
         raise kind(f"the lake {lake.database} was not changed: {found.stderr.strip()[-1000:]}")
     answer: dict[str, Any] = json.loads(found.stdout)
     return answer

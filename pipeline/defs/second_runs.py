@@ -6,8 +6,7 @@ A workbench runs a single query again (pipeline/build/workbench.py). Here the wh
 from collections.abc import Callable
 from typing import TypeVar
 
-import duckdb
-
+from catalog_store.database_faults import is_fault, is_shortage
 from catalog_store.lake import LakeFaultError
 from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from pipeline.defs.resources import CatalogResource
@@ -27,12 +26,19 @@ def run_with_second_try(name: str, catalog: CatalogResource, work: Callable[[], 
     """
     try:
         return work()
-    except (duckdb.InternalException, duckdb.OutOfMemoryException, LakeFaultError) as error:
+    except MemoryShortageError:
+        # The query has had all memory already.
+        raise
+    except Exception as error:
+        if not (isinstance(error, LakeFaultError) or is_fault(error)):
+            raise
         catalog.warn(f"{name}: runs again with one thread and the memory of all processes: {str(error).splitlines()[0]}")
     budget = MemoryBudget(get_budget().total_bytes)
     with use_budget(budget):
         try:
             return work()
-        except duckdb.OutOfMemoryException as error:
+        except Exception as error:
+            if isinstance(error, MemoryShortageError) or not is_shortage(error):
+                raise
             message = f"{name} needs more than {budget.database_limit}, DuckDB's part of the memory of a build: raise CATALOG_MEMORY"
             raise MemoryShortageError(message) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from catalog_store.lake import INTERPRETER, Lake, list_builds
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 WRITER = """#!/bin/sh
 cat >> {jobs}
 echo >> {jobs}
-if tail -1 {jobs} | grep -q '"threads": 1'; then echo '{{"builds": []}}'; else echo 'Out of Memory Error: no room' >&2; exit 1; fi
+if tail -1 {jobs} | grep -q '"threads": 1'; then echo '{{"builds": []}}'; else echo '{said}' >&2; exit 1; fi
 """
 # DuckDB cannot spill a list while it grows: these three need 10 to 20 MB.
 LISTS = "SELECT list(i) AS numbers FROM range(1_000_000) r(i) GROUP BY i % 3"
@@ -46,14 +47,53 @@ def test_work_that_runs_out_of_memory_runs_again_with_that_of_all_processes(tmp_
     assert "gate: runs again with one thread and the memory of all processes: Out of Memory Error: " in caplog.text
 
 
+def test_shortage_behind_another_error_counts_as_well(tmp_path: Path) -> None:
+    workers = []
+
+    def work() -> int:
+        workers.append(count_workers())
+        try:
+            return count_lists(tmp_path)
+        except duckdb.OutOfMemoryException as error:
+            raise ValueError("the rows of label cannot be counted") from error
+
+    with use_budget(NARROW):
+        assert run_with_second_try("gate", CatalogResource(root=str(tmp_path)), work) == 3
+    with use_budget(HOPELESS), pytest.raises(MemoryShortageError, match=r"gate needs more than 2000000B"):
+        run_with_second_try("gate", CatalogResource(root=str(tmp_path)), work)
+    assert workers == [2, 1, 2, 1]
+
+
+def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
+    tries = []
+
+    def work() -> None:
+        tries.append(1)
+        duckdb.sql("SELECT 'Out of Memory Error'::INT").fetchall()
+
+    with pytest.raises(duckdb.ConversionException):
+        run_with_second_try("gate", CatalogResource(root=str(tmp_path)), work)
+    assert len(tries) == 1
+
+
 def test_second_shortage_names_the_setting(tmp_path: Path) -> None:
     with use_budget(HOPELESS), pytest.raises(MemoryShortageError, match=r"gate needs more than 2000000B, .*: raise CATALOG_MEMORY"):
         run_with_second_try("gate", CatalogResource(root=str(tmp_path)), lambda: count_lists(tmp_path))
 
 
-def test_lake_that_runs_out_of_memory_runs_again_with_that_of_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Out of Memory Error: no room",
+        "TransactionContext Error: Failed to commit: Failed to flush the rows of label: Out of Memory Error: no room",
+        "FATAL Error: Failed: database has been invalidated. Original error: INTERNAL Error: unlucky",
+    ],
+)
+def test_lake_that_runs_out_of_memory_runs_again_with_that_of_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
     jobs, writer = tmp_path / "jobs", tmp_path / "writer"
-    writer.write_text(WRITER.format(jobs=jobs), encoding="ascii")
+    writer.write_text(WRITER.format(jobs=jobs, said=said), encoding="ascii")
     writer.chmod(0o700)
     monkeypatch.setenv(INTERPRETER, str(writer))
     lake = Lake.find(tmp_path, f"sqlite:{tmp_path / 'lake.sqlite'}", f"{tmp_path / 'data'}/")
