@@ -127,6 +127,11 @@ class BuildPaths:
         return self.root / "work" / "report" / "costs.json"
 
     @property
+    def sections(self) -> Path:
+        """The seconds of the sections of steps (see pipeline/quality/section_seconds.py)."""
+        return self.root / "work" / "report" / "sections"
+
+    @property
     def recognition(self) -> Path:
         """The recognition index of the last build (see pipeline/build/recognition.py)."""
         return self.root / "work" / "recognition"

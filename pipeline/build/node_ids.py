@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.engine.progress import enter_section
 from pipeline.linkage.sorted_ids import assign_sorted_members
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def assign_node_ids(bench: Workbench, kind: str, members_sql: str) -> None:
 
     `members_sql` selects node, group, source_key. The nodes are numbered in the order of their keys.
     """
+    enter_section(f"node_{kind}")
     count = bench.read_frame(f"SELECT count(*) FROM ({members_sql})").item()
     members = bench.stream(f"SELECT * FROM ({members_sql}) ORDER BY node")
     assigned = assign_sorted_members(bench.paths, kind, count, members)

@@ -25,6 +25,7 @@ from catalog_store.tables.files import EvenTableWriter, list_parts, render_sql_s
 from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
 from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.progress import enter_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -136,6 +137,13 @@ class Workbench(QuerySteps):
         self.show_inputs(sql)
         return self._run(sql, super().execute)
 
+    def keep(self, name: str, sql: str) -> None:
+        """Materialise a named step of the stage, a section of its progress."""
+        # A name that begins so is a part of a step.
+        if not name.startswith("_"):
+            enter_section(name)
+        super().keep(name, sql)
+
     def stream(self, sql: str, rows: int = ROWS_PER_BLOCK) -> Iterator[pl.DataFrame]:
         """Yield the result of `sql` in frames of up to `rows` rows."""
         self.show_inputs(sql)
@@ -198,6 +206,7 @@ class Workbench(QuerySteps):
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
+        enter_section(name, buckets)
         select = f"SELECT {columns} FROM _text WHERE _hash % {buckets} = "
         jobs = ((bucket, self.read_frame(f"{select}{number}")) for number, bucket in enumerate(names))
         with start_workers(is_small=rows < TEXTS_FOR_A_POOL) as pool:
@@ -221,6 +230,7 @@ class Workbench(QuerySteps):
         those of one part, which it names.
         """
         files: dict[int, list[Path]] = {}
+        enter_section(name)
         for number, sql in enumerate(queries):
             # A folder for each query: one that runs again replaces its own files and no others.
             folder = self.spill / f"{name}-parts" / str(number)
@@ -233,6 +243,7 @@ class Workbench(QuerySteps):
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
+        enter_section(name)
         try:
             rows = self._write_rows(table, queries)
         except duckdb.OutOfMemoryException:

@@ -27,6 +27,7 @@ from pipeline.dumps.landing.landed_dumps import prune_landings, read_landed_date
 from pipeline.dumps.landing.landing_zone import Landing, describe_landing, keep_last_good, land
 from pipeline.dumps.landing.sources import Source
 from pipeline.dumps.landing.upstream import explain_absence
+from pipeline.engine.progress import enter_section
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import DAILY
 from pipeline.quality.invariants import list_staged_tables, list_staging_invariants
@@ -216,6 +217,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                     raise dg.Failure(str(error), allow_retries=False) from error
                 problem = str(error).removeprefix(f"{platform}: ")
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
+            enter_section("checks")
             results = run_staging_checks(catalog, platform) if intake.status != "missing" else []
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night

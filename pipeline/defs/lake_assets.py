@@ -31,7 +31,11 @@ COMMITTED = "live_snapshot_is_in_the_lake"
 def lake_version(catalog: CatalogResource) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Add the rows that the live snapshot has changed since the newest version."""
     problem = None
-    with catalog.claim_for_step(), measure_usage(catalog.paths.list_spill_folders) as usage:
+    with (
+        catalog.claim_for_step(),
+        catalog.show_progress(LAKE.to_python_identifier()),
+        measure_usage(catalog.paths.list_spill_folders) as usage,
+    ):
         try:
             lake = Lake.find(catalog.paths.root, catalog.lake, catalog.lake_data)
             answer = run_with_second_try("lake", catalog, partial(commit_live_snapshot, catalog.paths.root, lake))

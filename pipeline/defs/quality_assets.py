@@ -21,6 +21,7 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_table_metadata
+from pipeline.engine.progress import enter_section
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import COST_NAMES, StepCost, read_build_costs
@@ -79,6 +80,7 @@ def write_report_and_judge(
         # Figures and report are written before a verdict can stop the build: the operator of a failed build needs them.
         events = read_materializations(context.instance)
         story = run_with_second_try("gate", catalog, partial(collect_story, catalog, events))
+        enter_section("report")
         # The rows first: the report leads to them.
         write_rows_page(story.examples, paths.row_report)
         write_page(render(story), paths.report)
@@ -106,8 +108,14 @@ def write_report_and_judge(
 def collect_story(catalog: CatalogResource, events: Mapping[dg.AssetKey, dg.EventLogEntry]) -> BuildStory:
     """Write the figures of the build, compare them with the live snapshot, and return all that the report tells."""
     paths = catalog.paths
+    enter_section("drift of ids")
     before, drift = read_published_figures(paths), measure_id_drift(paths)
+    enter_section("figures")
     now = build_figures(paths, catalog.truth)
+    enter_section("lost codes")
+    losses = count_code_losses(paths)
+    enter_section("examples")
+    examples = choose_examples(paths)
     live = find_current_folder(paths.root)
     return BuildStory(
         built_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
@@ -115,8 +123,8 @@ def collect_story(catalog: CatalogResource, events: Mapping[dg.AssetKey, dg.Even
         now=now,
         before=before,
         drift=drift,
-        verdicts=judge_build(now, before, drift, catalog.gate_limits, count_code_losses(paths)),
-        examples=choose_examples(paths),
+        verdicts=judge_build(now, before, drift, catalog.gate_limits, losses),
+        examples=examples,
         sources=read_sources(events),
         costs=read_costs(events),
         builds=read_build_costs(paths.costs),

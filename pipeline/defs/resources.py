@@ -37,6 +37,7 @@ from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import read_build_costs
 from pipeline.quality.gate import Limits
+from pipeline.quality.section_seconds import read_section_seconds, read_typical_seconds, write_section_seconds
 from pipeline.settings import Settings
 
 NIGHTLY = "nightly_build"
@@ -237,16 +238,20 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @contextmanager
     def show_progress(self, step: str) -> Iterator[None]:
-        """Report at intervals how far a step is and how long the rest of the build takes, by the costs of the last build."""
-        last = next(iter(read_build_costs(self.paths.costs)), None)
-        names = [cost.step for cost in last.steps] if last else []
-        own = names.index(step) if step in names else None
-        seconds = [cost.seconds for cost in last.steps] if last else []
-        expected = None if own is None else seconds[own]
+        """Report at intervals how far a step is and how long the rest of the build takes, by its last run and the last build."""
+        typical = read_typical_seconds()
+        own = read_section_seconds(self.paths.sections, step)
+        last = next(iter(read_build_costs(self.paths.costs)), None) if own else None
+        seconds = {cost.step: cost.seconds for cost in last.steps} if last else {name: sum(each.values()) for name, each in typical.items()}
+        later = None
         # Single assets have no known end.
-        later = None if own is None or self._job != NIGHTLY else sum(seconds[own + 1 :])
-        with show_progress(StepProgress(step, expected_seconds=expected, later_seconds=later), self.report):
+        if step in seconds and self._job == NIGHTLY:
+            later = sum(list(seconds.values())[list(seconds).index(step) + 1 :])
+        progress = StepProgress(step, expected=own or typical.get(step, {}), is_own=own is not None, later_seconds=later)
+        with show_progress(progress, self.report):
             yield
+        if not progress.is_resumed:
+            write_section_seconds(self.paths.sections, step, progress.seconds)
 
     def _ensure_claim(self) -> Holder:
         holder = self._holder or Holder(uuid.uuid4().hex, f"process {os.getpid()}")

@@ -23,6 +23,7 @@ from pipeline.defs.resources import CatalogResource
 from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_usage_metadata
 from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.progress import enter_section
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -49,7 +50,7 @@ def recognition_index(catalog: CatalogResource) -> Iterator[dg.MaterializeResult
     """Reuse the segments of the live snapshot and index new fingerprints."""
     paths = catalog.paths
     with catalog.claim_for_step([RECOGNITION], [FINGERPRINT]) as running_step:
-        with measure_usage(paths.list_spill_folders) as usage:
+        with catalog.show_progress(RECOGNITION.to_python_identifier()), measure_usage(paths.list_spill_folders) as usage:
             facts = build_recognition(paths)
         catalog.report(f"recognition: {usage.seconds:.1f} s, {facts}")
         metadata = {**facts, "bytes": measure_bytes(paths.recognition), **build_usage_metadata(usage)}
@@ -98,7 +99,7 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
                     "genres.html": paths.genre_report,
                     STATE_FILE: running_step.write_attachment(),
                 },
-                report=catalog.report,
+                report=partial(_report_section, catalog),
                 run=partial(map_ordered, pool=pool),
                 anew=paths.relink.exists(),
                 texts=open_text_memory(paths),
@@ -135,6 +136,12 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
     yield dg.AssetCheckResult(
         check_name="live_snapshot_is_this_build", asset_key=SNAPSHOT, passed=read_live_snapshot(root).id == snapshot_id
     )
+
+
+def _report_section(catalog: CatalogResource, line: str) -> None:
+    """Log a step of publishing, which is a section of the progress."""
+    enter_section(line)
+    catalog.report(line)
 
 
 def _prune_snapshots(catalog: CatalogResource) -> list[str]:

@@ -22,6 +22,7 @@ from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import ALONE
+from pipeline.engine.progress import enter_section
 from pipeline.engine.usage import Usage, measure_usage
 from pipeline.paths import BuildPaths
 
@@ -113,6 +114,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
 
 def run_checks_of_step(step: TableStep, catalog: CatalogResource) -> list[dg.AssetCheckResult]:
     """Return the results of the checks of a step."""
+    enter_section("checks")
     return list(run_asset_checks(step.list_checks(catalog.paths), Path(catalog.root) / "work" / "scratch"))
 
 

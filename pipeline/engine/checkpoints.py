@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from catalog_store.pending_files import remove_pending, write_aside
 from pipeline.engine.pool import map_ordered
+from pipeline.engine.progress import enter_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,8 +67,9 @@ class Checkpoints:
         """
         is_finished = [self._name_mark(stage, number).exists() for number in range(len(items))]
         rest = [job for job in enumerate(items) if not is_finished[job[0]]]
-        made = map_ordered(partial(self._run_one, stage, function), rest, pool=pool)
-        return [self._read_result(stage, number) if finished else next(made) for number, finished in enumerate(is_finished)]
+        with enter_block(stage, len(items), sum(is_finished)):
+            made = map_ordered(partial(self._run_one, stage, function), iter(rest), pool=pool)
+            return [self._read_result(stage, number) if finished else next(made) for number, finished in enumerate(is_finished)]
 
     def is_finished(self, stage: str, items: int) -> bool:
         """Return whether all of this number of items are finished."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from catalog_store.memory_budget import get_budget
 from catalog_store.pending_files import collect_pending, commit
 from pipeline.engine.local import start_processes
-from pipeline.engine.progress import count_one, start_counting
+from pipeline.engine.progress import count_one, enter_block
 from pipeline.engine.spark import open_cluster
 from pipeline.engine.usage import WorkerCost, call_measured, charge_worker
 
@@ -107,7 +107,8 @@ def map_ordered(
 ) -> Iterator[Result]:
     """Yield `function(item)` for each item, in the items' order; in `pool`, or in `workers` processes of its own.
 
-    Items of a known number (a list) count as progress of the step.
+    Items of a known number (a list) are a section of the step's progress, which has the name of `function`. Others count for the section
+    that was entered last.
 
     `function` and the items must be picklable (a module-level function or a partial of one). An error in a worker is raised here with its
     own type; what is in flight is dropped.
@@ -119,7 +120,10 @@ def map_ordered(
         with start_workers(workers) as own:
             yield from map_ordered(function, items, pool=own)
         return
-    start_counting(len(items) if isinstance(items, Sized) else 0)
+    if isinstance(items, Sized):
+        with enter_block(_name(function), len(items)):
+            yield from map_ordered(function, iter(items), pool=pool)
+        return
     if pool.processes is None:
         for item in items:
             yield function(item)
@@ -141,6 +145,12 @@ def map_ordered(
         # The consumer may stop early or an item may fail: what has not begun must not run on into the next stage.
         for future in waiting:
             future.cancel()
+
+
+def _name(function: Callable[..., object]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__).lstrip("_")
 
 
 class _Done(NamedTuple, Generic[Result]):

@@ -1,65 +1,147 @@
 """Progress of a step: which share is done and how long the rest takes, as a line of text now and then.
 
-The seconds of the last build are the first estimate. Where a pool works through a known number of inputs, those that are finished correct
-it. Out of scope: where the lines go, and the costs of builds.
+A step passes *sections*: a query of its workbench, the inputs of a pool, the files of a dump. A section counts as much as it took in an
+earlier run, and the finished share corrects the time that is left. Out of scope: where the lines go, and which run was measured
+(pipeline/quality/section_seconds.py).
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 INTERVAL_SECONDS = 30.0
 """Time between two lines. A shorter step says nothing."""
+FIRST_SECTION = "begin"
+"""Name of what a step does before its first named section."""
+
+_TRUST = 0.1
+"""Share of a step after which its own pace counts as much as that of the last build."""
+_MOST_OF_AN_INPUT = 0.95
+"""Largest share of an input that counts before its end: it may take longer than the clock says."""
+_MOST_SHOWN = 1_000_000
+"""Inputs below which their number is shown. More are the bytes of a dump."""
 
 
 class StepProgress:
     """The progress of one step."""
 
     def __init__(
-        self, name: str, *, expected_seconds: float | None, later_seconds: float | None, clock: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        *,
+        expected: Mapping[str, float],
+        is_own: bool,
+        later_seconds: float | None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`expected_seconds`: of the step in the last build; `later_seconds`: of all steps after it. None: not known."""
-        self._name = name
-        self._expected, self._later = expected_seconds, later_seconds
+        """Begin a step.
+
+        Args:
+            name: the step.
+            expected: seconds of each section in an earlier run, in order; empty if none is known.
+            is_own: whether the earlier run built this catalog. If not, its seconds are good for shares, but not for times.
+            later_seconds: of all steps after this one, in the same earlier build; None: not known.
+            clock: seconds since any moment.
+        """
+        self.name = name
+        self.seconds: dict[str, float] = {}
+        """Seconds of each section that has ended."""
+        self._expected, self._is_own, self._later = expected, is_own, later_seconds
+        ends = list(accumulate(expected.values(), initial=0.0))
+        self._starts, self._total = dict(zip(expected, ends, strict=False)), ends[-1]
         self._clock = clock
-        self._started = self._counting_since = clock()
-        self._done, self._total = 0, 0
+        self._began = self._entered = self._counted = clock()
+        self._times = Counter({FIRST_SECTION: 1})
+        self._read: Counter[str] = Counter()
+        self._section = self._title = FIRST_SECTION
+        self._inputs, self._done = 1, 0
+        self._passed = self._found = 0.0
+        self._pace: float | None = 1.0 if is_own else None
+        self._share = 0.0
 
-    def start_counting(self, total: int) -> None:
-        """Begin to count `total` inputs; 0 when their number is not known. A step may count several lists, one after the other."""
-        self._counting_since, self._done, self._total = self._clock(), 0, total
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the step has found inputs that a killed build had finished. Its seconds are then too few."""
+        return self._found > 0
 
-    def count_one(self) -> None:
-        """Count an input as finished."""
-        self._done += self._total > 0
+    def enter(self, section: str, inputs: int = 1, finished: int = 0) -> None:
+        """Begin a section of so many inputs, of which a killed build has finished some. The one that was entered last goes on."""
+        if section != self._title:
+            self._end_section()
+            self._title = section
+            self._times[section] += 1
+            self._section = section if self._times[section] == 1 else f"{section} {self._times[section]}"
+            # A section that no run has met before takes its time from the next one.
+            self._passed = self._starts.get(self._section, self._passed)
+        self._inputs, self._done, self._counted = inputs, finished, self._clock()
+        if finished:
+            self._found += max(self._expected.get(self._section, 0.0), 1e-9) * finished / inputs
+
+    def count(self, inputs: int = 1) -> None:
+        """Count inputs of the section as finished."""
+        self._done += inputs
+        self._counted = self._clock()
+
+    def count_bytes(self, file: str, position: int) -> None:
+        """Count the bytes of a file up to a position that are not counted yet."""
+        if position > self._read[file]:
+            self.count(position - self._read[file])
+            self._read[file] = position
+
+    def finish(self) -> None:
+        """End the step."""
+        self._end_section()
+        self._share = 1.0
+
+    def measure(self) -> float:
+        """Return the share that is done, from 0 to 1. It never falls."""
+        expected = self._expected.get(self._section, 0.0)
+        part = 0.0
+        if self._done < self._inputs and expected and self._pace:
+            part = min((self._clock() - self._counted) * self._inputs / (expected * self._pace), _MOST_OF_AN_INPUT)
+        inside = min((self._done + part) / self._inputs, 1.0) if self._inputs else 1.0
+        done = self._passed + expected * inside
+        self._share = max(self._share, min(done / self._total, 1.0) if self._total else 0.0)
+        return self._share
 
     def describe(self) -> str:
         """Return the share that is done, and the time that the rest of the step and of the build takes."""
-        now = self._clock()
-        elapsed = now - self._started
-        counted = f"{self._done} of {self._total} parts, " if self._done else ""
-        rest = self._estimate_rest(now, elapsed)
-        if rest is None or (not rest and self._expected is None):
-            return f"{self._name}: {counted}running for {_format_seconds(elapsed)}"
-        share = elapsed / (elapsed + rest) if elapsed else 0.0
-        # More than the estimate has passed: how much is left is unknown.
-        left = f"about {_format_seconds(rest)} left" if rest else f"longer than in the last build, after {_format_seconds(elapsed)}"
-        whole = "" if self._later is None else f"; about {_format_seconds(rest + self._later)} until the end of the build"
-        return f"{self._name}: {counted}{min(share, 0.99):.0%} done, {left}{whole}"
+        share, elapsed = self.measure(), self._clock() - self._began
+        place = f"{self._title}, {self._done} of {self._inputs} parts" if 1 < self._inputs < _MOST_SHOWN else self._title
+        done = f"{self.name}: {int(share * 100)}% done ({place})" if self._total else f"{self.name}: {place}"
+        pace = self._find_pace(share * self._total, elapsed)
+        if not self._total or pace is None:
+            return f"{done}, running for {_format_seconds(elapsed)}"
+        rest = (1 - share) * self._total * pace
+        line = f"{done}, about {_format_seconds(rest)} left"
+        if self._later is None:
+            return line
+        later = self._later * (1.0 if self._is_own else pace)
+        return f"{line}; about {_format_seconds(rest + later)} until the end of the build"
 
-    def _estimate_rest(self, now: float, elapsed: float) -> float | None:
-        by_last_build = None if self._expected is None else max(0.0, self._expected - elapsed)
-        if not self._done:
-            return by_last_build
-        by_count = (now - self._counting_since) * (self._total - self._done) / self._done
-        # Further lists of inputs may follow the one that is counted, so the count alone can be too small.
-        return max(by_count, by_last_build or 0.0)
+    def _end_section(self) -> None:
+        now = self._clock()
+        self.seconds[self._section] = self.seconds.get(self._section, 0.0) + now - self._entered
+        self._entered = now
+        self._passed += self._expected.get(self._section, 0.0)
+        self._pace = self._find_pace(self._passed, now - self._began)
+
+    def _find_pace(self, done: float, elapsed: float) -> float | None:
+        """Return how much longer than in the earlier run this one takes, as a factor; None: not known yet.
+
+        `done`: the seconds of the earlier run for what is done now.
+        """
+        prior = _TRUST * self._total if self._is_own else 0.0
+        made = max(done - self._found, 0.0)
+        return (elapsed + prior) / (made + prior) if made + prior else None
 
 
 _shown: list[StepProgress] = []
@@ -68,7 +150,7 @@ _shown: list[StepProgress] = []
 
 @contextmanager
 def show_progress(progress: StepProgress, report: Callable[[str], None], interval_seconds: float = INTERVAL_SECONDS) -> Iterator[None]:
-    """Report the progress of the block at intervals."""
+    """Report the progress of the block at intervals. The step is finished if the block ends without an error."""
     ended = threading.Event()
 
     def report_at_intervals() -> None:
@@ -80,22 +162,37 @@ def show_progress(progress: StepProgress, report: Callable[[str], None], interva
     thread.start()
     try:
         yield
+        progress.finish()
     finally:
         _shown.remove(progress)
         ended.set()
         thread.join()
 
 
-def start_counting(total: int) -> None:
-    """Begin to count inputs of the step that is shown, if there is one; 0 when their number is not known."""
+def enter_section(section: str, inputs: int = 1, finished: int = 0) -> None:
+    """Begin a section of the step that is shown, if there is one (see `StepProgress.enter`)."""
     if _shown:
-        _shown[-1].start_counting(total)
+        _shown[-1].enter(section, inputs, finished)
+
+
+@contextmanager
+def enter_block(section: str, inputs: int, finished: int = 0) -> Iterator[None]:
+    """Begin a section that ends with the block. What follows it is a section of its own, until one with another name begins."""
+    enter_section(section, inputs, finished)
+    yield
+    enter_section(f"after {section}")
 
 
 def count_one() -> None:
-    """Count an input of the step that is shown as finished."""
+    """Count an input of the section as finished."""
     if _shown:
-        _shown[-1].count_one()
+        _shown[-1].count()
+
+
+def count_bytes(file: str, position: int) -> None:
+    """Count the bytes of a file up to a position as finished, in a section of bytes. Those that are read twice count once."""
+    if _shown:
+        _shown[-1].count_bytes(file, position)
 
 
 def _format_seconds(seconds: float) -> str:

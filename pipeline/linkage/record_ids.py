@@ -103,7 +103,7 @@ def assign_records(paths: BuildPaths, ranges: list[KeyRange], spill: Path, bucke
     number of ranges on). ValueError when a record appears twice, RegistryError when the live snapshot's registry is lost.
     """
     stored = StoredRegistry(paths, KIND)
-    members = enumerate(list_parts(paths.table("atom_member")))
+    members = list(enumerate(list_parts(paths.table("atom_member"))))
     for _ in map_ordered(partial(_spill_records, paths.table("cluster"), ranges, spill), members, pool=pool):
         pass
     heights = list(map_ordered(partial(_match_range, paths, spill, buckets), ranges, pool=pool))

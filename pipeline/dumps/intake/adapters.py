@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from catalog_store.platforms import AUDIO, CATALOG_PLATFORMS, FINGERPRINTS, INPUTS, SUGGESTIONS, WORKS
 from catalog_store.tables import STAGED_TABLES
+from catalog_store.tables.files import measure_bytes
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.reading_guard import guard_reading, translate_errors
 from pipeline.dumps.intake.unread_files import reject_unread
@@ -18,6 +19,7 @@ from pipeline.dumps.staging.data_drift import DriftLimits, require_no_losses
 from pipeline.dumps.staging.layout_expectations import find_layout_warnings, remember_unknown
 from pipeline.dumps.staging.staging_profile import read_profile
 from pipeline.dumps.staging.staging_writer import StagingWriter
+from pipeline.engine.progress import enter_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +71,9 @@ def stage_dump(
     watched = nullcontext() if platform in READ_IN_PLACE else guard_reading(platform, dump, folder)
     # The order matters: the guard ends first and may still fail the writer, whose own errors are translated outside of it.
     with translate_errors(platform, dump, folder), StagingWriter(platform, folder, report) as out, watched:
+        enter_section("reading", measure_bytes(dump))
         find_adapter(platform)(dump, out)
+        enter_section("writing")
         # A file of an unknown layout gives rejects only. Publishing it would empty the platform in the catalog.
         if out.is_fruitless and platform not in MAY_BE_EMPTY:
             why = out.first_reject or "the files hold none"

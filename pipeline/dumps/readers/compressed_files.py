@@ -20,6 +20,7 @@ from isal import igzip
 from isal.igzip_lib import IsalError
 
 from pipeline.dumps.errors import DumpError
+from pipeline.engine.progress import count_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,8 @@ class DumpFile(io.RawIOBase):
                 raise DumpError(f"{path}: the file is empty (0 bytes); {_REMEDY}")
             # The name is not asked first: HTTP clients unpack `.gz` on the way and keep the name.
             self._format = detect_packing(path)
-            self._stream = _open_stream(path, self._format)
+            self._packed = path.open("rb")
+            self._stream = _open_stream(self._packed, self._format)
         except OSError as error:
             raise DumpError(f"{path}: cannot be opened ({error.strerror or error}); deliver the file or correct its permissions") from error
 
@@ -91,6 +93,7 @@ class DumpFile(io.RawIOBase):
             place = f"after byte {self.position} of the unpacked content"
             raise DumpError(f"{self.path}: {self._format} data cut off or damaged {place} ({error}); {_REMEDY}") from error
         self.position += len(data)
+        count_bytes(str(self.path), self._packed.tell())
         return data
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -105,6 +108,8 @@ class DumpFile(io.RawIOBase):
         # A constructor that raised has no stream, and `close` runs when the object is collected.
         if not self.closed and hasattr(self, "_stream"):
             self._stream.close()
+            # A decompressor leaves the file open that it was given.
+            self._packed.close()
         super().close()
 
 
@@ -140,17 +145,17 @@ def _is_text(head: bytes) -> bool:
     return b"\0" not in head and _ERROR_PAGE.match(head) is None
 
 
-def _open_stream(path: Path, form: str) -> BinaryIO:
+def _open_stream(packed: BinaryIO, form: str) -> BinaryIO:
     # igzip checks length and CRC of each member, as zlib does.
     if form == "gzip":
-        return cast("BinaryIO", igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
+        return cast("BinaryIO", igzip.IGzipFile(fileobj=packed, mode="rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
     if form == "bzip2":
-        return cast("BinaryIO", bz2.open(path, "rb"))
+        return cast("BinaryIO", bz2.open(packed, "rb"))
     if form == "xz":
-        return cast("BinaryIO", lzma.open(path, "rb"))
+        return cast("BinaryIO", lzma.open(packed, "rb"))
     if form == "zstd":
-        return io.BufferedReader(_ZstdStream(path.open("rb")), BLOCK_BYTES)
-    return path.open("rb")
+        return io.BufferedReader(_ZstdStream(packed), BLOCK_BYTES)
+    return packed
 
 
 class _ZstdStream(io.RawIOBase):

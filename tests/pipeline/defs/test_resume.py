@@ -16,6 +16,7 @@ from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
+from pipeline.quality.section_seconds import read_section_seconds, write_section_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,9 +88,11 @@ def test_next_build_continues_after_the_finished_steps_of_a_killed_one(build: Ki
     }
 
 
-def test_step_reports_its_progress_by_the_costs_of_the_last_build(build: KilledBuild, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_reports_its_progress_by_its_last_run_and_the_last_build(build: KilledBuild, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (StepCost("labels", seconds=60, cpu_seconds=1), StepCost("works", seconds=30, cpu_seconds=1), StepCost("tracks", 20, 1))
     add_build_cost(BuildPaths(build.root).costs, BuildCost("last", 1, steps))
+    for step in steps[:2]:
+        write_section_seconds(BuildPaths(build.root).sections, step.step, {"begin": step.seconds})
     shown = []
 
     @contextmanager
@@ -100,12 +103,20 @@ def test_step_reports_its_progress_by_the_costs_of_the_last_build(build: KilledB
     monkeypatch.setattr(resources, "show_progress", keep)
     build.run()
     assert shown == [
-        "labels: 0% done, about 1 min 0 s left; about 1 min 50 s until the end of the build",
-        "works: 0% done, about 30 s left; about 50 s until the end of the build",
+        "labels: 0% done (begin), about 1 min 0 s left; about 1 min 50 s until the end of the build",
+        "works: 0% done (begin), about 30 s left; about 50 s until the end of the build",
     ]
     build.run(None)
     # Single assets have no known end.
-    assert shown[2] == "labels: 0% done, about 1 min 0 s left"
+    assert shown[2].startswith("labels: 0% done (begin), about ")
+    assert "until the end of the build" not in shown[2]
+
+
+def test_last_run_of_a_step_is_the_last_one_that_ended(build: KilledBuild) -> None:
+    build.run()
+    sections = BuildPaths(build.root).sections
+    assert list(read_section_seconds(sections, "labels") or ()) == ["begin", "checks"]
+    assert read_section_seconds(sections, "works") is None
 
 
 def test_step_whose_table_was_changed_runs_again_with_all_later_ones(build: KilledBuild) -> None:

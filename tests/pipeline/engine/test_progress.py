@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from pipeline.engine.pool import map_ordered
-from pipeline.engine.progress import StepProgress, count_one, show_progress, start_counting
+from pipeline.engine.checkpoints import Checkpoints, use_token
+from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.progress import StepProgress, count_bytes, count_one, enter_section, show_progress
 from tests.waiting import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEARCHED = {"begin": 10.0, "read": 40.0, "join": 30.0, "write": 20.0}
 
 
 class Clock:
@@ -22,60 +30,135 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_last_build_is_the_first_estimate(clock: Clock) -> None:
-    progress = StepProgress("edges", expected_seconds=200, later_seconds=4000, clock=clock)
-    clock.now += 50
-    assert progress.describe() == "edges: 25% done, about 2 min 30 s left; about 1 h 9 min until the end of the build"
+@pytest.fixture
+def progress(clock: Clock) -> StepProgress:
+    return StepProgress("works", expected=SEARCHED, is_own=True, later_seconds=4000, clock=clock)
 
 
-def test_finished_inputs_correct_the_estimate(clock: Clock) -> None:
-    progress = StepProgress("atoms", expected_seconds=60, later_seconds=None, clock=clock)
+def test_last_run_is_the_first_estimate(progress: StepProgress, clock: Clock) -> None:
+    clock.now += 5
+    assert progress.describe() == "works: 5% done (begin), about 1 min 35 s left; about 1 h 8 min until the end of the build"
+
+
+def test_section_counts_as_much_as_it_took_in_the_last_run(progress: StepProgress, clock: Clock) -> None:
     clock.now += 10
-    progress.start_counting(10)
-    clock.now += 20
-    progress.count_one()
-    progress.count_one()
-    # Eight more take 80 s; the last build's 30 s that are left are too few.
-    assert progress.describe() == "atoms: 2 of 10 parts, 27% done, about 1 min 20 s left"
+    progress.enter("read", 4)
+    progress.count()
+    assert progress.measure() == pytest.approx(0.2)
+    progress.enter("join")
+    assert progress.measure() == pytest.approx(0.5)
+    # Within a query only the clock tells.
+    clock.now += 10
+    assert 0.5 < progress.measure() < 0.8
 
 
-def test_work_after_the_counted_inputs_is_included(clock: Clock) -> None:
-    progress = StepProgress("atoms", expected_seconds=1000, later_seconds=None, clock=clock)
-    progress.start_counting(2)
+def test_finished_sections_correct_the_estimate(progress: StepProgress, clock: Clock) -> None:
     clock.now += 100
-    progress.count_one()
-    progress.count_one()
-    assert progress.describe() == "atoms: 2 of 2 parts, 10% done, about 15 min 0 s left"
+    progress.enter("join")
+    # Half of the step took twice its time. The last run still has a voice: 55 s of its 60 would have been 110.
+    assert progress.describe().startswith("works: 50% done (join), about 1 min 32 s left; ")
 
 
-def test_first_build_reports_the_seconds_that_a_step_runs(clock: Clock) -> None:
-    progress = StepProgress("works", expected_seconds=None, later_seconds=None, clock=clock)
+def test_shares_of_another_catalog_tell_times_once_something_is_finished(clock: Clock) -> None:
+    progress = StepProgress("works", expected=SEARCHED, is_own=False, later_seconds=100, clock=clock)
+    clock.now += 300
+    assert progress.describe() == "works: 0% done (begin), running for 5 min 0 s"
+    progress.enter("read", 4)
+    assert progress.describe() == "works: 10% done (read, 0 of 4 parts), about 45 min 0 s left; about 1 h 35 min until the end of the build"
+
+
+def test_step_without_any_earlier_run_says_how_long_it_runs(clock: Clock) -> None:
+    progress = StepProgress("works", expected={}, is_own=False, later_seconds=None, clock=clock)
     clock.now += 45
-    assert progress.describe() == "works: running for 45 s"
+    progress.enter("read", 4)
+    assert progress.describe() == "works: read, 0 of 4 parts, running for 45 s"
 
 
-def test_step_that_takes_longer_than_last_time_is_never_done(clock: Clock) -> None:
-    progress = StepProgress("works", expected_seconds=30, later_seconds=7, clock=clock)
-    clock.now += 60
-    assert progress.describe() == "works: 99% done, longer than in the last build, after 1 min 0 s; about 7 s until the end of the build"
+def test_step_that_takes_longer_than_last_time_is_never_done_before_its_end(progress: StepProgress, clock: Clock) -> None:
+    progress.enter("write")
+    clock.now += 100_000
+    assert progress.measure() == pytest.approx(0.99)
+    progress.finish()
+    assert progress.measure() == 1
+
+
+def test_share_never_falls(progress: StepProgress, clock: Clock) -> None:
+    shares = []
+    for section, inputs in (("read", 2), ("unknown", 3), ("join", 1), ("read", 2), ("begin", 1), ("write", 7)):
+        progress.enter(section, inputs)
+        for _ in range(inputs + 1):
+            clock.now += 7
+            shares.append(progress.measure())
+            progress.count()
+    progress.finish()
+    assert [*shares, progress.measure()] == sorted([*shares, progress.measure()])
+    assert len(set(shares)) > 5
+
+
+def test_section_of_one_name_may_come_twice(clock: Clock) -> None:
+    progress = StepProgress("works", expected={"read": 1.0, "join": 1.0, "read 2": 2.0}, is_own=True, later_seconds=None, clock=clock)
+    for section in ("read", "join", "read"):
+        clock.now += 3
+        progress.enter(section)
+    assert progress.measure() == 0.5
+    clock.now += 4
+    progress.finish()
+    assert progress.seconds == {"begin": 3, "read": 3, "join": 3, "read 2": 4}
+
+
+def test_inputs_of_a_killed_build_are_done_and_cost_no_time(progress: StepProgress, clock: Clock) -> None:
+    clock.now += 10
+    progress.enter("read", 4, 3)
+    assert progress.measure() == pytest.approx(0.4)
+    assert progress.is_resumed
+    # The 10 s were those of the first section, so the rest goes on at the pace of the last run.
+    assert progress.describe().startswith("works: 40% done (read, 3 of 4 parts), about 1 min 0 s left")
+
+
+def test_bytes_that_are_read_twice_count_once(clock: Clock) -> None:
+    progress = StepProgress("staging", expected={"reading": 10.0}, is_own=False, later_seconds=None, clock=clock)
+    with show_progress(progress, lambda _line: None):
+        enter_section("reading", 2_000_000)
+        for position in (100_000, 50_000, 200_000):
+            count_bytes("dump", position)
+        count_bytes("other", 800_000)
+        assert progress.measure() == pytest.approx(0.5)
+        assert "reading)" in progress.describe()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_pool_counts_a_list_of_inputs_for_the_step_that_is_shown(clock: Clock, workers: int) -> None:
-    progress = StepProgress("atoms", expected_seconds=None, later_seconds=None, clock=clock)
+def test_list_of_inputs_is_a_section_of_the_step_that_is_shown(clock: Clock, workers: int) -> None:
+    progress = StepProgress("atoms", expected={"abs": 3.0, "after abs": 1.0}, is_own=False, later_seconds=None, clock=clock)
     with show_progress(progress, lambda _line: None):
-        assert list(map_ordered(abs, [1, 2, 3], workers=workers)) == [1, 2, 3]
-        assert progress.describe() == "atoms: 3 of 3 parts, running for 0 s"
-        list(map_ordered(abs, iter([1, 2]), workers=1))
-        assert progress.describe() == "atoms: running for 0 s"
-    start_counting(5)
+        for number, _ in enumerate(map_ordered(abs, [1, 2, 3], workers=workers)):
+            assert progress.measure() == pytest.approx(number / 4)
+        assert progress.measure() == 0.75
+    assert progress.measure() == 1
+    enter_section("write")
     count_one()
-    assert progress.describe() == "atoms: running for 0 s"
+    assert "write" not in progress.seconds
+
+
+def test_checkpoints_count_the_inputs_that_a_killed_build_has_finished(clock: Clock, tmp_path: Path) -> None:
+    def run(progress: StepProgress, items: list[int]) -> None:
+        with use_token("night"), show_progress(progress, lambda _line: None), start_workers(1) as pool:
+            Checkpoints.open(tmp_path / "spill").run("read", abs, items, pool)
+
+    steps = [StepProgress("atoms", expected={"read": 3.0}, is_own=True, later_seconds=None, clock=clock) for _ in range(2)]
+    run(steps[0], [1, 2])
+    run(steps[1], [1, 2, 3])
+    assert [step.is_resumed for step in steps] == [False, True]
+
+
+def test_step_that_fails_is_not_finished(progress: StepProgress) -> None:
+    with pytest.raises(ValueError, match="broken"), show_progress(progress, lambda _line: None):
+        raise ValueError("broken")
+    assert progress.measure() < 1
 
 
 def test_lines_come_until_the_step_ends(clock: Clock) -> None:
     lines: list[str] = []
-    progress = StepProgress("works", expected_seconds=None, later_seconds=None, clock=clock)
+    progress = StepProgress("works", expected={}, is_own=False, later_seconds=None, clock=clock)
     with show_progress(progress, lines.append, interval_seconds=0.001):
         until(lambda: len(lines) > 1)
-    assert set(lines) == {"works: running for 0 s"}
+    assert set(lines) == {"works: begin, running for 0 s"}
