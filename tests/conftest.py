@@ -21,6 +21,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from tests.migrated_databases import migrate_database
 from tests.postgresql import create_database, shared_server
 from tests.waiting import PATIENCE_SECONDS
 
@@ -171,8 +172,22 @@ def built_world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bui
 
 
 @pytest.fixture(scope="session")
-def new_postgresql_database(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Callable[[str], str]]:
-    """Yield a function that makes an empty database of that name and returns its URL. All workers of a run share the server."""
+def postgresql_server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """Yield the URL of the server that all workers of a run share."""
     base = tmp_path_factory.getbasetemp()
     with shared_server(base if worker_id == "master" else base.parent) as server_url:
-        yield lambda name: create_database(server_url, name)
+        yield server_url
+
+
+@pytest.fixture(scope="session")
+def new_postgresql_database(postgresql_server: str) -> Callable[[str], str]:
+    """Return a function that makes an empty database of that name and returns its URL."""
+    return lambda name: create_database(postgresql_server, name)
+
+
+@pytest.fixture(scope="session")
+def new_migrated_database(postgresql_server: str, worker_id: str) -> Callable[[str], str]:
+    """Return a function that makes a database of that name with the tables of accounts, and returns its URL."""
+    migrated = f"migrated_{worker_id}"
+    migrate_database(create_database(postgresql_server, migrated))
+    return lambda name: create_database(postgresql_server, name, like=migrated)

@@ -59,10 +59,10 @@ def shared_server(base: Path) -> Iterator[str]:
                 state.unlink()
 
 
-def create_database(server_url: str, name: str) -> str:
-    """Create a new, empty database and return its URL."""
+def create_database(server_url: str, name: str, like: str = "template1") -> str:
+    """Create a database, empty or a copy of the database `like`, and return its URL."""
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {like}".encode())
     return server_url.replace("/postgres?", f"/{name}?")
 
 

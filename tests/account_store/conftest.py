@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts, Caller
+from tests.migrated_databases import make_migrated_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,12 +42,9 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """Return the URL of a migrated, empty database. The tests of a module share it and make accounts of their own in it."""
     name = f"{request.module.__name__.rpartition('.')[2]}_{next(_numbers)}"
     if request.param == "sqlite":
-        address = f"sqlite:///{tmp_path_factory.mktemp(name)}/accounts.db"
-    else:
-        make: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
-        address = make(f"{name}_{request.config.workerinput['workerid']}" if hasattr(request.config, "workerinput") else name)
-    Accounts.open(address).close()
-    return address
+        return make_migrated_file(tmp_path_factory.mktemp(name))
+    make: Callable[[str], str] = request.getfixturevalue("new_migrated_database")
+    return make(f"{name}_{request.config.workerinput['workerid']}" if hasattr(request.config, "workerinput") else name)
 
 
 @pytest.fixture

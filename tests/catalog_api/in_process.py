@@ -15,6 +15,7 @@ from catalog_api.settings import ApiSettings
 from catalog_store.publisher import publish
 from catalog_store.tables import CATALOG_TABLES
 from tests.catalog_store.catalog_tables import make_tables
+from tests.migrated_databases import make_migrated_file
 from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def published(place: Path) -> str:
     """Publish a catalog of thirty tracks in `place`, create an account store with one account, and return the account's key."""
     publish_as(place, "first")
-    accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
+    accounts = Accounts.open(make_migrated_file(place))
     key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
     accounts.close()
     return key

@@ -13,6 +13,7 @@ from account_store import Accounts
 from catalog_api.answers import Answer
 from catalog_api.metering import PrepaidQuestion
 from catalog_api.problems import ApiError
+from tests.migrated_databases import make_migrated_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Accounts]:
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/accounts.db"
+        url = make_migrated_file(tmp_path)
     else:
-        make: Callable[[str], str] = request.getfixturevalue("new_postgresql_database")
+        make: Callable[[str], str] = request.getfixturevalue("new_migrated_database")
         url = make(f"under_a_key_{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:12]}")
     opened = Accounts.open(url)
     yield opened

@@ -11,6 +11,7 @@ from account_store.request_log import LoggedRequest, RequestFilter
 from catalog_api import request_log_writer
 from catalog_api.request_log_writer import RequestLogWriter
 from tests.catalog_api.in_process import answering, asked, published
+from tests.migrated_databases import make_migrated_file
 from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def read_log(accounts: Accounts, account_id: int) -> list[LoggedRequest]:
 
 
 def open_accounts(place: Path) -> tuple[Accounts, Caller]:
-    accounts = Accounts.open(f"sqlite:///{place}/accounts.db")
+    accounts = Accounts.open(make_migrated_file(place))
     caller = accounts.keys.find_caller(accounts.keys.create(accounts.create("tester").account_id).key)
     assert caller is not None
     return accounts, caller

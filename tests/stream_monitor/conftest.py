@@ -20,6 +20,7 @@ from stream_monitor.clock import SampleClock
 from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.trace import Trace
 from stream_monitor.tracker import TICK_SECONDS, Tracker
+from tests.migrated_databases import make_migrated_file
 from tests.stream_monitor.shows import index_of, track
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def songs(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Iterator[Accounts]:
-    opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
+    opened = Accounts.open(make_migrated_file(tmp_path))
     yield opened
     opened.close()
 

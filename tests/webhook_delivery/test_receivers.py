@@ -11,6 +11,7 @@ import pytest
 from account_store.clock import read_utc_time
 from account_store.webhooks.outbox import DELIVERED, PENDING
 from tests.account_store.webhooks.conftest import decide, hooked, log_of
+from tests.migrated_databases import make_migrated_file
 from tests.webhook_delivery.conftest import LATE, LONG_SECONDS, SHORT_SECONDS, deliver
 from tests.webhook_delivery.receiver import answers, receiving, resets_after, says, trickles, waits
 from webhook_delivery.sender import EXCERPT_CHARACTERS
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the URL of an SQLite database alone, because a receiver does not depend on the database."""
-    return f"sqlite:///{tmp_path_factory.mktemp('receivers')}/accounts.db"
+    return make_migrated_file(tmp_path_factory.mktemp("receivers"))
 
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -16,6 +16,7 @@ from catalog_api.settings import ApiSettings
 from tests.catalog_api.dashboard.conftest import PASSWORD, Browser, Page, new_user, token_of
 from tests.catalog_api.dashboard.test_settings_and_errors import running
 from tests.mail_server import mail_server
+from tests.migrated_databases import make_migrated_file
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def read_link(server: MailServer) -> str:
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Accounts:
-    opened = Accounts.open(f"sqlite:///{tmp_path}/accounts.db")
+    opened = Accounts.open(make_migrated_file(tmp_path))
     opened.close()
     return opened
 

@@ -21,6 +21,7 @@ from catalog_api.app import build_app
 from catalog_api.server.request_statistics import RequestStatistics
 from catalog_api.settings import ApiSettings
 from tests.catalog_api.dashboard.conftest import new_user, token_of
+from tests.migrated_databases import make_migrated_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def accounts_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/accounts.db"
+    return make_migrated_file(tmp_path)
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ from catalog_api.settings import ApiSettings
 from tests.catalog_api.in_process import publish_as
 from tests.catalog_store.catalog_tables import isrc
 from tests.conftest import ROOT
+from tests.migrated_databases import make_migrated_file
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Bench:
 
 @pytest.fixture
 def bench(catalog: Path, tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(catalog, tmp_path, f"sqlite:///{tmp_path}/accounts.db")
+    made = Bench(catalog, tmp_path, make_migrated_file(tmp_path))
     yield made
     made.live.close()
     made.accounts.close()
