@@ -56,7 +56,7 @@ def test_failed_build_is_reported_with_the_reason_of_its_step(tmp_path: Path) ->
 
 def test_build_with_warnings_is_reported_and_one_without_is_not(tmp_path: Path) -> None:
     (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
-    with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with receiving() as receiver, dg.DagsterInstance.ephemeral() as instance:
         resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))
         definitions = build_definitions({"catalog": resource}, receivers=Receivers(webhook=receiver.url))
         job = definitions.resolve_implicit_global_asset_job_def()

@@ -52,8 +52,7 @@ def archive(built_world: BuiltWorld, tmp_path: Path) -> Iterator[Archive]:
     [delivered] = [folder for folder in (built_world.dumps / "store_a").iterdir() if folder.is_dir()]
     for day in (OLD, NEW):
         shutil.copytree(delivered, tmp_path / "dumps" / "store_a" / day)
-    (tmp_path / "home").mkdir()
-    with dg.DagsterInstance.local_temp(str(tmp_path / "home")) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         yield Archive(tmp_path / "catalog", tmp_path / "dumps", instance)
 
 

@@ -43,8 +43,7 @@ def test_step_adds_the_live_snapshot_once(built_world: BuiltWorld, tmp_path: Pat
 def test_failing_lake_warns_and_the_run_succeeds(built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = published_copy(built_world, tmp_path)
     monkeypatch.setenv(INTERPRETER, str(tmp_path / "absent"))
-    (tmp_path / "home").mkdir()
-    with receiving() as receiver, dg.DagsterInstance.local_temp(str(tmp_path / "home")) as instance:
+    with receiving() as receiver, dg.DagsterInstance.ephemeral() as instance:
         definitions = build_definitions({"catalog": name_lake(catalog)}, receivers=Receivers(webhook=receiver.url))
         run_and_evaluate(definitions, instance, "alert_on_warnings", definitions.resolve_implicit_global_asset_job_def(), [LAKE])
         [received] = receiver.received

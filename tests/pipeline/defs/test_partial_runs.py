@@ -52,11 +52,10 @@ def with_siblings(assets: Iterable[dg.AssetKey]) -> set[dg.AssetKey]:
 class DagsterCatalog:
     """Dagster over one catalog, with an instance that stores runs."""
 
-    def __init__(self, catalog: Path, dumps: Path, home: Path) -> None:
-        home.mkdir()
+    def __init__(self, catalog: Path, dumps: Path) -> None:
         self.catalog, self.dumps = catalog, dumps
         self.definitions = build_definitions({"catalog": CatalogResource(root=str(catalog), dumps=str(dumps))})
-        self.instance = dg.DagsterInstance.local_temp(str(home))
+        self.instance = dg.DagsterInstance.ephemeral()
 
     def run(self, *assets: dg.AssetKey, job: str | None = None) -> str:
         """Materialise these assets in one run, and return why it failed; empty when it did not."""
@@ -72,7 +71,7 @@ class DagsterCatalog:
 @pytest.fixture
 def dagster_catalog(built_world: BuiltWorld, tmp_path: Path) -> Iterator[DagsterCatalog]:
     dumps, catalog = copy_of(built_world, tmp_path)
-    made = DagsterCatalog(catalog, dumps, tmp_path / "home")
+    made = DagsterCatalog(catalog, dumps)
     with made.instance:
         yield made
 

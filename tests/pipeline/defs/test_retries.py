@@ -41,9 +41,8 @@ def upstream() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    (tmp_path / "home").mkdir()
-    with dg.DagsterInstance.local_temp(str(tmp_path / "home")) as made:
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as made:
         made.add_dynamic_partitions(name_partitions("store_a"), [DAY, "2026-08-01"])
         yield made
 
