@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -92,6 +92,22 @@ def map_array(path: Path) -> NDArray[Any]:
     array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > _measure_header(path) else None)
     # A plain view, because memmap's own indexing costs a Python call per access.
     return np.asarray(array)
+
+
+def read_in_blocks(array: NDArray[Any], rows: int) -> Iterator[NDArray[Any]]:
+    """Yield a mapped array in blocks of `rows`, and release the pages of each: of a file of any size, one block is in memory."""
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
+        release_pages(array)
+
+
+def release_pages(array: NDArray[Any]) -> None:
+    """Give the pages of a mapped array back: until then, all that were read count as memory of this process."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, mmap.mmap):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def map_numbers(path: Path) -> memoryview[int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from catalog_store.array_files import map_array
+from catalog_store.array_files import map_array, read_in_blocks, release_pages
 from catalog_store.id_sets import ROWS_PER_BATCH, SHOWN, IdSet, read_batches
 from catalog_store.layered_order import ABSENT, IN_BASE, PLACE_BITS
 from catalog_store.lists.list_format import LISTS
@@ -112,8 +112,8 @@ def _compare_ids(expected: IdSet, found: IdSet, what: str) -> Faults:
 
 
 def _read_blocks(array: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, len(array), ROWS_PER_BATCH):
-        yield array[start : start + ROWS_PER_BATCH].astype(np.int64)
+    for block in read_in_blocks(array, ROWS_PER_BATCH):
+        yield block.astype(np.int64)
 
 
 def _combine_faults(*faults: Faults) -> Faults:
@@ -188,15 +188,14 @@ def _mark(numbers: NDArray[Any], count: int) -> NDArray[np.bool_]:
 
 
 def _check_numbers(ids: NDArray[Any], numbers: NDArray[Any]) -> Faults:
-    numbered = sum(
-        int(np.count_nonzero(numbers[start : start + ROWS_PER_BATCH] != ABSENT)) for start in range(0, len(numbers), ROWS_PER_BATCH)
-    )
+    numbered = sum(int(np.count_nonzero(block != ABSENT)) for block in read_in_blocks(numbers, ROWS_PER_BATCH))
     wrong, first = abs(numbered - len(ids)), 0
     for block in _read_blocks(ids):
         inside = block[block < len(numbers)]
         wrong += len(block) - len(inside)
         wrong += int(np.count_nonzero(numbers[inside] != np.arange(first, first + len(block))[block < len(numbers)]))
         first += len(block)
+        release_pages(numbers)
     return wrong, (f"{wrong} recordings have another number than their place",)
 
 
@@ -240,9 +239,13 @@ def _check_names(serving: Path, entity: str, expected: IdSet) -> Faults:
 
 def _check_entity_keys(serving: Path, tables: Path, releases: IdSet, artists: IdSet) -> Faults:
     counts = {
-        BARCODE: pl.scan_parquet(list_parts(tables / "release")).select(pl.col("gtin").count()).collect().item(),
+        BARCODE: sum(pl.read_parquet(part, columns=["gtin"]).to_series().count() for part in list_parts(tables / "release")),
         TITLE: releases.count,
-        **{f"{kind} on {platform}": rows for kind in ("release", "artist") for platform, rows in _count_ids(tables / f"{kind}_source")},
+        **{
+            f"{kind} on {platform}": rows
+            for kind in ("release", "artist")
+            for platform, rows in _count_ids(tables / f"{kind}_source").items()
+        },
     }
     names = {number_entity_space(name): name for name in (*ENTITY_SPACES, *counts)}
     served, wrong = Counter[int](), Counter[int]()
@@ -267,10 +270,14 @@ def _check_entity_keys(serving: Path, tables: Path, releases: IdSet, artists: Id
     return _combine_faults(*faults, _check_equal(len(served.keys() - names), 0, "spaces of keys that nobody reads"))
 
 
-def _count_ids(table: Path) -> list[tuple[str, int]]:
+def _count_ids(table: Path) -> Counter[str]:
     """Return the number of ids that each platform gave."""
-    sources = pl.scan_parquet(list_parts(table)).filter(~pl.col("external_id").str.starts_with("name:"))
-    return sources.group_by("platform").len().collect().rows()
+    counts = Counter[str]()
+    # Part by part: the ids of all platforms as texts would take some 40 bytes each.
+    for part in list_parts(table):
+        sources = pl.read_parquet(part, columns=["platform", "external_id"]).filter(~pl.col("external_id").str.starts_with("name:"))
+        counts.update(dict(sources.group_by("platform").len().rows()))
+    return counts
 
 
 def _check_works(serving: Path, rows: Mapping[str, int], recordings: IdSet) -> Faults:

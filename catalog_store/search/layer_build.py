@@ -62,9 +62,9 @@ class Layer:
         if not path.exists() or not self.documents:
             return np.empty((0, 2), np.uint64)
         rows = np.fromfile(path, dtype=np.uint64).reshape(-1, 2)
-        numbers = self.numbers[rows[:, 1]]
         if self.documents == len(self.numbers):
             return rows
+        numbers = self.numbers[rows[:, 1]]
         kept = numbers != ABSENT
         return np.column_stack([rows[kept, 0], numbers[kept].astype(np.uint64)])
 
@@ -189,9 +189,12 @@ def write_pairs(layer: Layer, partitions: int, bits: int, layer_bits: int, tag_b
         for number in range(partitions):
             rows = layer.read_pairs(number)
             # Shifting left drops the bits that the partition already says.
-            kept = (rows[:, 0] << np.uint64(known_bits)) >> np.uint64(HASH_BITS - kept_bits)
-            keys = np.sort((kept << np.uint64(document_bits)) | rows[:, 1])
-            del rows, kept
+            keys = rows[:, 0] << np.uint64(known_bits)
+            keys >>= np.uint64(HASH_BITS - kept_bits)
+            keys <<= np.uint64(document_bits)
+            keys |= rows[:, 1]
+            del rows
+            keys.sort()
             keys, beyond = _cap_postings(keys, document_bits, cap)
             pairs = keys >> np.uint64(document_bits)
             documents = np.uint64((1 << document_bits) - 1)

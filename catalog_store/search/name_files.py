@@ -19,7 +19,7 @@ from catalog_store.record_keys.row_digests import DIGEST
 from catalog_store.remembered_texts import read_anew
 from catalog_store.search.documents import build_names, digest_rows_of_names, read_rows
 from catalog_store.search.layer_build import read_names_of_range
-from catalog_store.search.other_names import OtherNames
+from catalog_store.search.other_names import OtherNames, write_other_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,16 +64,16 @@ class NameFiles:
         texts: TextMemory | None,
     ) -> None:
         """Prepare to build names of the documents whose ids are `ranked`, in ranges of `size`."""
-        self.work = work
+        self.work, self.size = work, size
         self.ranges = max(1, -(-len(ranked) // size))
-        self._tables, self._ranked, self._size, self._run, self._texts = tables, ranked, size, run, texts
+        self._tables, self._ranked, self._run, self._texts = tables, ranked, run, texts
         self._made = np.zeros(len(ranked), dtype=np.bool_)
         self._turn = 0
-        OtherNames.choose(tables, texts).write(work)
+        write_other_names(tables, work, texts)
 
     def build_all(self, seed: int) -> Digests:
         """Build the names of all documents that have none yet. Return the digests of all, as `digest` does."""
-        build = partial(_build_block, self._tables, self.work, self._size, self._texts, self._turn, seed)
+        build = partial(_build_block, self._tables, self.work, self.size, self._texts, self._turn, seed)
         blocks = self._list_blocks(None if not self._made.any() else ~self._made)
         found = self._collect(self._run(build, blocks))
         self._made[:] = True
@@ -85,7 +85,7 @@ class NameFiles:
         """Build the names of the `chosen` documents that have none yet."""
         wanted = chosen & ~self._made
         # Remembering these few texts would forget those of all other documents.
-        build = partial(_build_block, self._tables, self.work, self._size, None, self._turn, 0)
+        build = partial(_build_block, self._tables, self.work, self.size, None, self._turn, 0)
         for _ in self._run(build, self._list_blocks(wanted) if wanted.any() else []):
             pass
         self._made |= chosen
@@ -108,10 +108,13 @@ class NameFiles:
         return digests
 
     def _list_blocks(self, chosen: NDArray[np.bool_] | None) -> Iterator[_Block]:
-        numbers, ids = number_ids(self._ranked), np.sort(self._ranked)
+        ids = np.sort(self._ranked)
+        # The first and the last id of each block.
+        bounds = [(int(ids[begin]), int(ids[min(begin + self.size, len(ids)) - 1])) for begin in range(0, len(ids), self.size)]
+        del ids
+        numbers = number_ids(self._ranked)
         wanted = None if chosen is None else np.sort(self._ranked[chosen])
-        for number, begin in enumerate(range(0, len(ids), self._size)):
-            first, last = int(ids[begin]), int(ids[min(begin + self._size, len(ids)) - 1])
+        for number, (first, last) in enumerate(bounds):
             inside = None if wanted is None else wanted[slice(*np.searchsorted(wanted, [first, last + 1]))]
             if inside is None or len(inside):
                 yield _Block(number, first, last, numbers[first : last + 1], inside)
@@ -124,7 +127,8 @@ def _name_titles(number: int) -> str:
 
 def _digest_block(tables: Mapping[str, Path], work: Path, seed: int, block: _Block) -> tuple[NDArray[np.uint32], Digests]:
     """Return the documents of a block and their digests."""
-    digests = digest_rows_of_names(read_rows(tables, block.select_rows()), OtherNames.read(work), seed)
+    rows = read_rows(tables, block.select_rows())
+    digests = digest_rows_of_names(rows, OtherNames.read(work, rows.credits_), seed)
     return block.documents[digests["recording_id"].to_numpy() - block.first], digests[DIGEST].to_numpy()
 
 
@@ -133,7 +137,8 @@ def _build_block(
 ) -> tuple[NDArray[np.uint32], Digests]:
     """Write the names of a block. Return its documents and their digests."""
     recall = partial(texts.recall, _name_titles(block.number)) if texts else read_anew
-    rows, other = read_rows(tables, block.select_rows()), OtherNames.read(work)
+    rows = read_rows(tables, block.select_rows())
+    other = OtherNames.read(work, rows.credits_)
     found = build_names(rows, other, recall)
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
     names = found.select(pl.Series("document", documents), "artists", "title", "sounds")

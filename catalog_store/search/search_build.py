@@ -1,8 +1,9 @@
 """The build of the token-pair index from the tables of a snapshot, in buckets.
 
-Memory holds the words of all names, and for a moment the distinct names of artists, but not the names of all documents.
+Memory holds the words of all names, and at most 17 bytes a recording. Columns of all documents are in files, and a step reads those that it
+needs.
 
-1. Number all recordings by popularity: 20 bytes a recording for a moment.
+1. Number all recordings by popularity: 16 bytes a recording for a moment.
 2. Build name keys in blocks of ids and partition them into files by document range (name_files.py).
 3. For each range, split names into words, and count these.
 4. For each range, pair each document's rarest words and partition the pairs into files by hash range.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -66,8 +67,8 @@ PAIRS_PER_PARTITION = 8_000_000
 ARTIST_WORDS, TITLE_WORDS, TITLE_WORDS_BESIDE_FEATURED = 2, 5, 2
 """Rarest words kept of each artist and of the title. Each artist has a budget of its own. With a shared budget, 30 % of the queries by the
 second of several artists missed at 1 M recordings, because the other artist's words were rarer."""
-_PAIRS_PER_DOCUMENT = 5
-"""An estimate, which sizes partitions before the pairs are counted."""
+_PAIRS_PER_DOCUMENT = 12
+"""An estimate, which sizes partitions before the pairs are counted: 11.6 at 734,040 recordings."""
 
 
 def build_search(
@@ -89,46 +90,45 @@ def build_search(
     work.mkdir()
     digests = digests or work
     (folder / DELTA_FOLDER).mkdir()
-    ids, popularity = rank_by_popularity(tables)
-    documents = len(ids)
-    names = NameFiles(tables, ids, work, DOCUMENTS_PER_BLOCK, run, texts)
+    order = _Order.write(work, tables)
+    documents = order.documents
+    names = NameFiles(tables, order.read("ids"), work, DOCUMENTS_PER_BLOCK, run, texts)
     ranges, partitions = names.ranges, _count_partitions(documents)
     # A bucket must not span two partitions, so there are at least as many buckets as partitions.
     bits = max(choose_bucket_bits(documents), partitions.bit_length() - 1)
     base = BaseDocuments.open(previous, FORMAT_VERSION)
     carried = CarriedWords.open(base.snapshot) if base else None
     seed = make_seed()
-    order = _Order(ids, popularity, names.digest(seed) if carried else names.build_all(seed))
-    indexed, difference, carried = _index_documents(base, carried, names, order, partitions, bits)
-    ranks = indexed.ranks
-    if base and difference:
-        base.link(folder, digests)
-        write_array(folder / "dead.npy", np.packbits(difference.dead, bitorder="little"))
-        numbers, places = difference.delta_numbers, difference.places
-        known_lists = base.number_lists()
-        base_numbers = difference.base_numbers
-    else:
-        write_array(digests / SEARCH_DIGESTS, indexed.digests)
-        write_array(folder / "dead.npy", np.empty(0, dtype=np.uint8))
-        base_numbers = np.arange(documents, dtype=np.uint32)
-        whole = Layer(folder, work, ranges, base_numbers)
-        write_documents(whole, ids, popularity)
-        write_array(digests / SEARCH_LISTS, write_artists(whole))
-        write_titles(whole, ranks)
-        write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP, digests)
-        numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
-        known_lists = None
+    order.keep("names", names.digest(seed) if carried else names.build_all(seed))
+    ranks, difference, carried = _index_documents(base, carried, names, order, partitions, bits)
+    del names
+    base_numbers = difference.base_numbers if difference else np.arange(documents, dtype=np.uint32)
     if carried:
         carried.link(digests)
     else:
         in_base = len(difference.dead) if difference else documents
         # All words were counted, so the scratch folder has them.
-        write_words(digests, in_base, base_numbers, order.names, ranks, (NameWords.read(work, part) for part in range(ranges)))
+        write_words(digests, in_base, base_numbers, order.read("names"), ranks, (NameWords.read(work, part) for part in range(ranges)))
+    if base and difference:
+        base.link(folder, digests)
+        write_array(folder / "dead.npy", np.packbits(difference.dead, bitorder="little"))
+        numbers, places = difference.delta_numbers, difference.places
+        known_lists = base.number_lists()
+    else:
+        order.move("digests", digests / SEARCH_DIGESTS)
+        write_array(folder / "dead.npy", np.empty(0, dtype=np.uint8))
+        whole = Layer(folder, work, ranges, base_numbers)
+        write_documents(whole, order.read("ids"), order.read("popularity"))
+        write_array(digests / SEARCH_LISTS, write_artists(whole))
+        write_titles(whole, ranks)
+        write_pairs(whole, partitions, bits, bits, TAG_BITS, BASE_CAP, digests)
+        numbers, places = np.full(documents, ABSENT, dtype=np.uint32), np.empty(0, dtype=np.uint32)
+        known_lists = None
     delta = Layer(folder / DELTA_FOLDER, work, ranges, numbers)
     # The tags of the delta must reach as far as those of the base.
     delta_bits = max(choose_bucket_bits(delta.documents), bits + TAG_BITS - DELTA_TAG_BITS, partitions.bit_length() - 1)
     write_array(delta.folder / "places.npy", places)
-    write_documents(delta, ids, popularity)
+    write_documents(delta, order.read("ids"), order.read("popularity"))
     write_artists(delta, known_lists)
     write_titles(delta, ranks)
     write_pairs(delta, partitions, bits, delta_bits, DELTA_TAG_BITS, POSTINGS_CAP)
@@ -138,68 +138,100 @@ def build_search(
     (folder / FORMAT_FILE).write_text(json.dumps(content) + "\n")
 
 
-class _Indexed(NamedTuple):
-    """Words and digests of all documents. The pairs of those that may be written are in the scratch folder."""
-
-    ranks: WordRanks
-    digests: NDArray[np.uint64]
-    """Digest of all that is indexed of each document."""
-
-
 class _Order(NamedTuple):
-    """All documents in their order."""
+    """Columns of all documents in their order, as files of the scratch folder `work`.
 
-    ids: NDArray[np.unsignedinteger]
-    popularity: NDArray[np.float32]
-    names: NDArray[np.uint64]
-    """Digests of the rows that their names are built from."""
+    ids         recording ids
+    popularity  float32
+    names       digests of the rows that names are built from
+    digests     digests of all that is indexed, 8 bytes as `names`
+    """
+
+    work: Path
+    documents: int
+
+    @classmethod
+    def write(cls, work: Path, tables: Mapping[str, Path]) -> Self:
+        """Rank all recordings."""
+        ids, popularity = rank_by_popularity(tables)
+        order = cls(work, len(ids))
+        order.keep("ids", ids)
+        order.keep("popularity", popularity)
+        return order
+
+    def keep(self, name: str, values: NDArray[Any]) -> None:
+        """Write a column."""
+        write_array(self._find(name), values)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Read a column into memory."""
+        found: NDArray[Any] = np.load(self._find(name))
+        return found
+
+    def move(self, name: str, target: Path) -> None:
+        """Move a column to its place among the files of the index."""
+        self._find(name).rename(target)
+
+    def _find(self, name: str) -> Path:
+        return self.work / f"order-{name}.npy"
 
 
 def _index_documents(
     base: BaseDocuments | None, carried: CarriedWords | None, names: NameFiles, order: _Order, partitions: int, bits: int
-) -> tuple[_Indexed, Difference | None, CarriedWords | None]:
-    """Steps 3 to 5. Return what is indexed, the relation to the base if it stays, and the words of the base if they stay."""
+) -> tuple[WordRanks, Difference | None, CarriedWords | None]:
+    """Steps 3 to 5. Return all words, the relation to the base if it stays, and the words of the base if they stay.
+
+    The digests of what is indexed become a column of `order`. The pairs of documents that may be written are in the scratch folder.
+    """
     if base and carried:
-        changed = _index_changes(base, carried, names, order, partitions)
-        difference = base.compare(order.ids, changed.digests, bits) if changed else None
-        if changed and difference:
-            return changed, difference, carried
+        ranks = _index_changes(base, carried, names, order, partitions)
+        difference = base.compare(order.read("ids"), order.read("digests"), bits) if ranks else None
+        if ranks and difference:
+            return ranks, difference, carried
         names.build_all(0)
-    every = _index_all(names, order.popularity, partitions)
-    return every, base.compare(order.ids, every.digests, bits) if base else None, None
+    ranks = _index_all(names, order, partitions)
+    return ranks, base.compare(order.read("ids"), order.read("digests"), bits) if base else None, None
 
 
-def _index_all(names: NameFiles, popularity: NDArray[np.float32], partitions: int) -> _Indexed:
+def _index_all(names: NameFiles, order: _Order, partitions: int) -> WordRanks:
     """Steps 3 and 4 for all documents."""
     for file in list_folder(names.work, "pairs-*"):
         file.unlink()
     ranks = WordRanks(_count_words(names))
-    return _Indexed(ranks, _partition_pairs(ranks, names, partitions, popularity))
+    digests = np.zeros(order.documents, dtype=np.uint64)
+    _partition_pairs(ranks, names, partitions, order.read("popularity"), digests)
+    order.keep("digests", digests)
+    return ranks
 
 
-def _index_changes(base: BaseDocuments, carried: CarriedWords, names: NameFiles, order: _Order, partitions: int) -> _Indexed | None:
+def _index_changes(base: BaseDocuments, carried: CarriedWords, names: NameFiles, order: _Order, partitions: int) -> WordRanks | None:
     """Steps 3 and 4 for documents whose names, popularity or order of words differ from the base; None if they are many."""
-    kept, places = base.find_kept(order.ids, order.names, carried.names)
-    is_changed = np.ones(len(order.ids), dtype=np.bool_)
+    kept, places = base.find_kept(order.read("ids"), order.read("names"), carried.names)
+    popularity = order.read("popularity")
+    is_changed = np.ones(order.documents, dtype=np.bool_)
     is_changed[places[kept]] = False
     # A digest is a sum, in which the popularity is a part.
-    had = np.zeros(len(order.ids), dtype=np.float32)
+    had = np.zeros(order.documents, dtype=np.float32)
     had[places[kept]] = base.popularity[kept]
-    is_ranked_anew = had != order.popularity
+    is_ranked_anew = had != popularity
+    del had
     if not base.is_small(is_changed | is_ranked_anew):
         return None
     names.build(is_changed | is_ranked_anew)
     ranks = WordRanks(carried.count(kept, (NameWords.split(block).count_words() for block in names.read(is_changed))))
     is_changed[places[carried.find_reordered(ranks.words, kept)]] = True
     is_changed |= is_ranked_anew
-    digests = np.zeros(len(order.ids), dtype=np.uint64)
-    digests[places[kept]] = base.digests[kept]
     if not base.is_small(is_changed):
         return None
     names.build(is_changed)
     for part, block in enumerate(names.read(is_changed)):
         NameWords.split(block).write(names.work, part)
-    return _Indexed(ranks, np.where(is_changed, _partition_pairs(ranks, names, partitions, order.popularity, is_changed), digests))
+    digests = np.zeros(order.documents, dtype=np.uint64)
+    digests[places[kept]] = base.digests[kept]
+    del kept, places
+    _partition_pairs(ranks, names, partitions, popularity, digests, is_changed)
+    order.keep("digests", digests)
+    return ranks
 
 
 def _count_words(names: NameFiles) -> pl.DataFrame:
@@ -223,19 +255,25 @@ def _count_partitions(documents: int) -> int:
 
 
 def _partition_pairs(
-    ranks: WordRanks, names: NameFiles, partitions: int, popularity: NDArray[np.float32], chosen: NDArray[np.bool_] | None = None
-) -> NDArray[np.uint64]:
-    """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Return a digest of what is indexed of each document.
+    ranks: WordRanks,
+    names: NameFiles,
+    partitions: int,
+    popularity: NDArray[np.float32],
+    digests: NDArray[np.uint64],
+    chosen: NDArray[np.bool_] | None = None,
+) -> None:
+    """Step 4: write pairs-<partition>.bin with (hash, document) as uint64 each. Fill `digests` with those of what is indexed.
 
-    With `chosen`, only these documents are paired, and only their digests count.
+    With `chosen`, only these documents are paired, and only their digests are filled in.
     """
-    digests = mix_bits(popularity.view(np.uint32).astype(np.uint64))
     # With one partition the shift would be 64 bits, which is undefined for 64-bit numbers. Hence the case apart below.
     shift = np.uint64(HASH_BITS - partitions.bit_length() + 1)
     for part, block in enumerate(names.read(chosen)):
-        digests[block["document"].to_numpy()] += block.select(hash_columns(("artists", "title"))).to_series().to_numpy()
+        inside = slice(part * names.size, (part + 1) * names.size)
+        own = mix_bits(popularity[inside].view(np.uint32).astype(np.uint64))
+        own[block["document"].to_numpy() - inside.start] += block.select(hash_columns(("artists", "title"))).to_series().to_numpy()
         for hashes, documents in _build_pairs(NameWords.read(names.work, part), ranks):
-            np.add.at(digests, documents, mix_bits(hashes))
+            np.add.at(own, documents - np.uint64(inside.start), mix_bits(hashes))
             rows, ends = np.column_stack([hashes, documents]), np.array([len(hashes)])
             if partitions > 1:
                 partition = (hashes >> shift).astype(np.uint16)
@@ -245,7 +283,7 @@ def _partition_pairs(
                 if last > first:
                     with (names.work / f"pairs-{number:06d}.bin").open("ab") as file:
                         file.write(rows[first:last].data)
-    return digests
+        digests[inside] = own if chosen is None else np.where(chosen[inside], own, digests[inside])
 
 
 def _build_pairs(found: NameWords, ranks: WordRanks) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from catalog_store.array_files import ArrayWriter, map_array, map_bytes
+from catalog_store.array_files import ArrayWriter, map_array, map_bytes, release_pages
 from catalog_store.errors import BodyDamagedError
 from catalog_store.folder_listing import list_folder
 from catalog_store.published_files import link_or_copy
@@ -162,6 +162,7 @@ class BodyFile:
                 marked = first + np.flatnonzero(self._layers[first : first + _IDS_PER_BLOCK] == layer)
                 if (lost := np.setdiff1d(marked, ids[begins != ends], assume_unique=True)).size:
                     raise ValueError(f"{path}.bin has no frame of id {lost[0]}, which {self._name}_layers.npy finds in it")
+                release_pages(found.offsets)
             end = int(found.anchors[-1]) + int(found.offsets[-1])
             if end != len(found.frames):
                 raise ValueError(f"{path}.bin has {len(found.frames)} bytes, its frames {end}")
@@ -170,6 +171,7 @@ class BodyFile:
         """Yield the ids that have a body, ascending, block by block."""
         for first in range(0, self._end, _IDS_PER_BLOCK):
             yield first + np.flatnonzero(self._layers[first : first + _IDS_PER_BLOCK])
+            release_pages(self._layers)
 
 
 def write_bodies(folder: Path, name: str, dictionary: bytes, blocks: Iterable[BodyBlock]) -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 RETRAINED_AT = 1.05
 """Growth of the ratio at which the dictionary is trained anew."""
+_FRAMES_PER_MAPPING = 512
+"""Frames of a sample that are read at once. The kernel maps 64 KB around each: 33 MB."""
 _LIBRARIES = ("polars", "zstandard")
 _SEED_DIGITS = 15
 
@@ -93,11 +95,18 @@ def digest_bodies(inputs: Mapping[str, pl.DataFrame], key: str, ids: NDArray[np.
 def measure_ratio(folder: Path, name: str, samples: int) -> float:
     """Return the bytes of some frames in the folder by those of their bodies; 1 without a frame."""
     bodies = BodyFile(folder, name)
-    ids = np.concatenate([np.zeros(0, dtype=np.int64), *bodies.iterate_ids()])
-    frames = [frame for _, frame in bodies.read_frames(ids[:: max(1, len(ids) // samples)].tolist())]
+    step, done, chosen = max(1, sum(map(len, bodies.iterate_ids())) // samples), 0, list[int]()
+    for ids in bodies.iterate_ids():
+        chosen += ids[-done % step :: step].tolist()
+        done += len(ids)
     decompressor = create_decompressor(bodies.dictionary)
-    size = sum(len(decompressor.decompress(frame)) for frame in frames)
-    return sum(map(len, frames)) / size if size else 1.0
+    packed = size = 0
+    for first in range(0, len(chosen), _FRAMES_PER_MAPPING):
+        # Opened anew: the pages around each frame count as memory until their mapping ends, and samples lie all over the file.
+        frames = [frame for _, frame in BodyFile(folder, name).read_frames(chosen[first : first + _FRAMES_PER_MAPPING])]
+        packed += sum(map(len, frames))
+        size += sum(len(decompressor.decompress(frame)) for frame in frames)
+    return packed / size if size else 1.0
 
 
 def write_ratio(folder: Path, name: str, ratio: float) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from catalog_store.array_files import ArrayWriter, map_array, write_array
+from catalog_store.array_files import ArrayWriter, map_array, release_pages, write_array
 from catalog_store.published_files import has_published, link_or_copy
 from catalog_store.ranked_ids import number_ids, rank_by_popularity
 from catalog_store.record_keys.numbers import mix_bits
@@ -125,6 +125,8 @@ class KeyIndex:
         for first in range(0, 1 << bits, _BUCKETS_PER_BLOCK):
             groups, ids = _read_buckets(self._arrays, first, min(first + _BUCKETS_PER_BLOCK, 1 << bits))
             yield ids[~np.isin(groups, replaced)]
+            for array in self._arrays:
+                release_pages(array)
         ids = self._delta[2]
         yield ids[ids != NOBODY]
 
@@ -142,12 +144,12 @@ class KeyIndex:
 
 
 def build_keys(tables: Mapping[str, Path], folder: Path, previous: Path | None = None) -> None:
-    """Write the arrays into the new folder `folder`. Memory is bounded by one spill and a few id-sized columns.
+    """Write the arrays into the new folder `folder`. Memory: one spill, and 16 bytes a recording.
 
     The arrays of the snapshot `previous` are shared as long as few keys differ from it.
     """
     folder.mkdir()
-    ids, _ = rank_by_popularity(tables)
+    ids = rank_by_popularity(tables)[0]
     ranks = number_ids(ids)
     entries = count_rows(tables["recording_isrc"]) + count_rows(tables["platform_link"])
     bits = choose_bits(entries, ENTRIES_PER_BUCKET)

@@ -115,31 +115,39 @@ def build_serving(
     # Sorted copies and spills. The folder is removed before the snapshot is sealed.
     scratch = folder / ".sorting"
     scratch.mkdir()
+    # DuckDB keeps buffers up to its limit, so it is closed while blocks of bodies and their samples are in memory.
+    with closing(_open_sorter(tables, scratch)) as sorter:
+        for name, query in _SORTED_TABLES.items():
+            sorter.execute(
+                f"COPY ({query}) TO {quote_text(scratch / f'{name}.parquet')} (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)"
+            )
+    bodies = folder / BODIES_FOLDER
+    bodies.mkdir()
+    for source, entity in ((_TrackRows(tables, scratch), "recording"), (_ReleaseRows(tables, scratch), "release")):
+        _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
     with closing(create_file(folder / FILE_NAME, DDL)) as file, closing(create_file(folder / BASE_FILE, BASE_DDL)) as rows_file:
-        with closing(duckdb.connect(config={"memory_limit": get_budget().database_limit, "temp_directory": str(scratch)})) as sorter:
-            for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
-                sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
-            for name, query in _SORTED_TABLES.items():
-                sorter.execute(
-                    f"COPY ({query}) TO {quote_text(scratch / f'{name}.parquet')} (ROW_GROUP_SIZE {ROWS_PER_BLOCK}, COMPRESSION lz4)"
-                )
-            _insert(file, "meta", [("format_version", FORMAT_VERSION)])
-            bodies = folder / BODIES_FOLDER
-            bodies.mkdir()
-            for source, entity in ((_TrackRows(tables, scratch), "recording"), (_ReleaseRows(tables, scratch), "release")):
-                _write_bodies(bodies, source, _read_ids(tables, entity), kept, digests or scratch, run)
-            _write_genres(file, tables, lengths)
-            _write_named(rows_file, tables, lengths, scratch)
+        _insert(file, "meta", [("format_version", FORMAT_VERSION)])
+        _write_genres(file, tables, lengths)
+        _write_named(rows_file, tables, lengths, scratch)
+        with closing(_open_sorter(tables, scratch)) as sorter:
             write_entity_keys(rows_file, tables, sorter, scratch)
             _write_works(rows_file, sorter)
-            for table, query in _list_redirect_queries():
-                for rows in _read_blocks(sorter, query):
+            for table, rows_query in _list_redirect_queries():
+                for rows in _read_blocks(sorter, rows_query):
                     _insert(rows_file, table, rows)
         _write_history(file, tables, snapshot_id, previous)
         for written in (file, rows_file):
             written.execute("COMMIT")
     share_rows(folder, kept)
     shutil.rmtree(scratch)
+
+
+def _open_sorter(tables: Tables, scratch: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database that sorts tables, and spills into `scratch`."""
+    sorter = duckdb.connect(config={"memory_limit": get_budget().database_limit, "temp_directory": str(scratch)})
+    for name in ("recording", "recording_isrc", "recording_release", "external_redirect", "work", "work_recording", "redirect"):
+        sorter.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {render_sql_source(tables[name])}')
+    return sorter
 
 
 def _insert(file: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from catalog_store.cursors import CursorCodec
 from catalog_store.name_keys import build_title_keys
 from catalog_store.queries.track_search import Hit, Request, search
-from catalog_store.search import search_build
+from catalog_store.search import other_names, search_build
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
@@ -50,10 +50,11 @@ class Songs:
             row = {"artist_id": self.artists[artist], "alias": other, "kind": kind, "platform": "catalog_b"}
             self.rows["artist_alias"].append(row)
 
-    def index(self, folder: Path) -> SearchIndex:
+    def index(self, folder: Path, rows_per_part: int = 1_000) -> SearchIndex:
         for name, rows in self.rows.items():
             table = TABLES[name]
-            write_table(table, folder / name, table.conform(pl.DataFrame(rows, schema=table.polars_schema, orient="row")))
+            frame = table.conform(pl.DataFrame(rows, schema=table.polars_schema, orient="row"))
+            write_table(table, folder / name, frame.iter_slices(rows_per_part))
         build_search({name: folder / name for name in self.rows}, folder / "search")
         return SearchIndex(folder / "search")
 
@@ -139,4 +140,21 @@ def test_other_names_do_not_depend_on_blocks_of_documents(tmp_path: Path, monkey
     songs.index(tmp_path / "one")
     monkeypatch.setattr(search_build, "DOCUMENTS_PER_BLOCK", 1)
     songs.index(tmp_path / "two")
+    assert files_of(tmp_path / "one" / "search") == files_of(tmp_path / "two" / "search")
+
+
+def test_other_names_do_not_depend_on_parts_and_ranges_of_artists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    songs = Songs()
+    songs.add("Runaway", "Ye", "Common")
+    songs.add("Stronger", "Ye", guests=["Daft Punk"])
+    songs.add("Kuchizuke", "山田太郎")
+    # One part has the name that the artist's aliases must differ from, another one its other names.
+    songs.rows["recording_artist"][2]["credited_as"] = "Kanye West"
+    songs.call("Ye", "Kanye West", "Yeezy")
+    songs.call("Daft Punk", "Thomas and Guy")
+    songs.call("山田太郎", "Taro Yamada", "Tarou")
+    index = songs.index(tmp_path / "one")
+    assert [hit.reasons[0] for hit in ask(index, "Yeezy", "Runaway")] == ["artist_alias"]
+    monkeypatch.setattr(other_names, "ARTISTS_PER_RANGE", 1)
+    songs.index(tmp_path / "two", rows_per_part=1)
     assert files_of(tmp_path / "one" / "search") == files_of(tmp_path / "two" / "search")
