@@ -47,17 +47,15 @@ def build_clusters(
     edges: pl.DataFrame,
     cannot: pl.DataFrame | None = None,
     *,
-    atom_ids: pl.Series | None = None,
     find_mates: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
     parted: pl.DataFrame = NO_PAIRS,
 ) -> pl.DataFrame:
-    """Return table `cluster`: every atom with the smallest atom id of its cluster.
+    """Return rows of table `cluster`, in order: each of the atoms with the smallest atom id of its cluster.
 
     Args:
-        atoms: atom_id, duration_ms, variant, record_count; every atom, or at least those at the ends of edges if `atom_ids` are given.
+        atoms: atom_id, duration_ms, variant, record_count; at least of the atoms at the ends of edges.
         edges: rows of `edge` between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
-        atom_ids: of every atom.
         find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that are in one.
         parted: atom_id_a, atom_id_b; pairs that only a reviewed decision joins.
 
@@ -65,7 +63,7 @@ def build_clusters(
         FailingRowsError: names the atoms of the first cluster that cannot be examined.
     """
     edges = drop_undecided(edges, atoms) if are_guards_on() else edges
-    found = find_components(atoms["atom_id"] if atom_ids is None else atom_ids, edges)
+    found = find_components(atoms["atom_id"], edges)
     placed = atoms.join(find_linked_atoms(edges), on="atom_id", how="semi").join(found, on="atom_id", maintain_order="left")
     placed = adopt_concerts(placed, edges.filter(pl.col("kind") == "weak"))
     placed = adopt_versions(placed, edges.filter(pl.col("kind") == "version"))

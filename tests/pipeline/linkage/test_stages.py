@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -111,9 +112,11 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 80)
     monkeypatch.setattr(recording_tables, "CLAIMS_PER_RANGE", 60)
     monkeypatch.setattr(recording_tables, "_SAMPLE_STEP", 3)
+    monkeypatch.setitem(TABLES, "cluster", replace(TABLES["cluster"], rows_per_part=70))
     shuffled = stage(BuildPaths(tmp_path), world.sample(fraction=1, shuffle=True, seed=3))
     for name, frame in build(shuffled, buckets=7).items():
         assert frame.equals(built[1][name]), name
+    assert len(list_parts(shuffled.table("cluster"))) > 1
 
 
 def test_atoms_of_a_killed_step_go_on_at_the_last_slice_or_bucket(
