@@ -22,6 +22,7 @@ from pipeline.build.genres import build_genres
 from pipeline.build.links import build_links
 from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
 from pipeline.build.recordings import build_recordings
+from pipeline.build.source_values import build_source_values
 from pipeline.build.tracks import build_tracks
 from pipeline.engine.usage import measure_usage
 from pipeline.paths import BuildPaths
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 STAGES: dict[str, Callable[[BuildPaths], object]] = {
     "recordings": build_recordings,
+    "source_values": build_source_values,
     "links": build_links,
     "genres": build_genres,
     "tracks": build_tracks,
@@ -104,12 +106,13 @@ def main() -> None:
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES))
     options = parser.parse_args()
     paths = BuildPaths(options.work)
-    copy_catalog(BuildPaths(options.catalog), paths, options.copies)
+    source = BuildPaths(options.catalog)
+    copy_catalog(source, paths, options.copies)
+    recordings = count_rows(source.table("recording")) * options.copies
     print(f"| {'stage':12} | CPU s | of workers | per million | peak GB | worker GB | spilled GB |\n|{'---|' * 7}")
     for name in options.stages:
         with measure_usage(paths.list_spill_folders) as usage:
             STAGES[name](paths)
-        recordings = count_rows(paths.table("recording"))
         sizes = (usage.peak_bytes, usage.worker_peak_bytes, usage.spill_bytes)
         times = (usage.cpu_seconds, usage.worker_cpu_seconds, usage.cpu_seconds / recordings * 1e6)
         print(f"| {name:12} | {' | '.join(f'{value:.1f}' for value in times)} | {' | '.join(f'{size / 1e9:.2f}' for size in sizes)} |")

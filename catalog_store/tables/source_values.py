@@ -35,8 +35,6 @@ RECORDING_SOURCE = Table(
         Column("release_genres", TEXT_LIST, "Genre strings of that release, in the platform's order."),
     ),
     primary_key=("recording_id", "platform", "external_id"),
-    # Parts of a million rows made the stage peak at 2.66 GB for 2.6 million rows, and these at 1.72 GB.
-    rows_per_part=245_760,
 )
 
 SOURCE_REJECT = Table(

@@ -1,68 +1,174 @@
 """Tables of source values: staging rows beside the recordings that they became, and all rejects.
 
-The module chooses nothing; provenance.py says which source gave a field.
+Records, their tracks and their genres go to the ranges of their recordings. A range asks for the releases of its records by number; buckets
+of releases answer. The module chooses nothing; provenance.py says which source gave a field. Two ids share a number with a chance of 1 in
+2^64; then a record may show the values of another release.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+import polars as pl
+
+from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows
+from catalog_store.tables.files import count_rows, join_tables, list_parts
+from pipeline.build.recording_index import open_recording_index
+from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
 from pipeline.build.workbench import open_workbench
+from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
+from pipeline.linkage.staged_records import list_record_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pipeline.build.recording_ranges import SliceJob
+    from pipeline.engine.number_index import NumberIndex
     from pipeline.paths import BuildPaths
 
-MOST_ROWS_SORTED = 6_000_000
-"""Rows up to which recording_source is sorted as a whole.
+RELEASES_PER_BUCKET = 250_000
+"""Source releases whose texts one bucket holds on average: with the records that ask for them some 150 MB."""
 
-The sort takes 20 CPU-s and 1.76 GB for 5.2 million rows, and work by parts 54 and 1.2. For 10.4 million the sort ran out of DuckDB's
-memory: two attempts took 246 CPU-s, 3.19 GB and 36 GB of disk. Parts took 127 CPU-s, 1.22 GB and 9 GB. For 28.2 million rows they filled
-36 GB of disk; a platform at a time they take 545 CPU-s, 2.33 GB and 9.8 GB.
-"""
+_VALUES = TABLES["recording_source"]
+_RECORD_FIELDS = ("platform", "external_id", "title", "version", "artist_credit", "artists", "isrcs", "duration_ms")
+_DATE = ("release_date", "release_date_precision")
+_NAMED = {"recording_id": pl.Int64(), "record": pl.Int64(), "release": pl.UInt64()}
+_TRACK = {"record": pl.Int64(), "platform": pl.String(), "release_id": pl.String()}
+_GENRE = {"record": pl.Int64(), "position": pl.Int16(), "genre": pl.String()}
+_RELEASE_GENRE = {"release": pl.UInt64(), "position": pl.Int16(), "genre": pl.String()}
+_RELEASE_FIELDS = {"release_title": pl.String(), "label_name": pl.String(), "date": pl.Date(), "date_precision": pl.String()}
+_RELEASE = {"release": pl.UInt64(), **_RELEASE_FIELDS}
+_ANSWER = {"record": pl.Int64(), **_RELEASE_FIELDS, "release_genres": pl.List(pl.String())}
 
-_LISTED = """
-SELECT platform, external_id, min(release_id) AS release_id FROM source_release_track
-SEMI JOIN (FROM source_recording WHERE release_id IS NULL) USING (platform, external_id) GROUP BY ALL
-"""
-_PART = """
-SELECT recording_id, platform, external_id,
-    ((row_number() OVER (ORDER BY recording_id, platform, external_id) - 1) // {rows})::INT AS part
-FROM recording_member
-"""
-_GENRES = """
-SELECT platform, entity_id, list(genre ORDER BY position, genre) AS genres FROM source_genre WHERE entity_kind = '{kind}' GROUP BY ALL
-"""
-# A join of texts by their own columns, in the order in which it is written: see QuerySteps. {where} chooses rows of each table alike.
-_RECORDING_SOURCE = """
-SELECT m.recording_id, s.platform, s.external_id, s.title, s.version, s.artist_credit, s.artists, s.isrcs, s.duration_ms,
-    coalesce(s.release_date, r.release_date)::DATE AS release_date,
-    CASE WHEN s.release_date IS NULL THEN r.release_date_precision ELSE s.release_date_precision END AS release_date_precision,
-    CASE WHEN s.release_date IS NOT NULL THEN 'recording' WHEN r.release_date IS NOT NULL THEN 'release' END AS release_date_entity,
-    coalesce(s.release_id, l.release_id) AS release_id, r.title AS release_title, r.label_name,
-    coalesce(g.genres, []) AS genres, coalesce(h.genres, []) AS release_genres, m.part
-FROM (FROM source_recording WHERE {where}) s
-JOIN (FROM member_part WHERE {where}) m ON m.platform = s.platform AND m.external_id = s.external_id
-LEFT JOIN (FROM listed WHERE {where}) l ON l.platform = s.platform AND l.external_id = s.external_id
-LEFT JOIN (FROM source_release WHERE {where}) r ON r.platform = s.platform AND r.release_id = coalesce(s.release_id, l.release_id)
-LEFT JOIN (FROM genre_of_recording WHERE {where}) g ON g.platform = s.platform AND g.entity_id = s.external_id
-LEFT JOIN (FROM genre_of_release WHERE {where}) h ON h.platform = s.platform AND h.entity_id = coalesce(s.release_id, l.release_id)
-"""
+
+class _Buckets(NamedTuple):
+    """The sent rows, as folders of runs below one folder for spilled data."""
+
+    folder: Path
+    releases: int
+    """Buckets of releases."""
+    recordings: NumberIndex
+
+    def send_to_ranges(self, name: str, writer: int, rows: pl.DataFrame, columns: Iterable[str]) -> None:
+        """Send these columns of rows to the ranges of their `recording_id`."""
+        write_run(self.folder / name, writer, rows.select(*columns), rows.select(find_range()).to_series())
+
+    def send_to_releases(self, name: str, writer: int, rows: pl.DataFrame) -> None:
+        """Send rows to the bucket of their `release`."""
+        write_run(self.folder / name, writer, rows, pl.col("release") % self.releases)
 
 
 def build_source_values(paths: BuildPaths) -> dict[str, int]:
     """Write recording_source and source_reject, and return row counts."""
-    with open_workbench(paths, "source_values") as bench:
-        bench.keep("listed", _LISTED)
-        for kind in ("recording", "release"):
-            bench.keep(f"genre_of_{kind}", _GENRES.format(kind=kind))
-        bench.keep("member_part", _PART.format(rows=TABLES["recording_source"].rows_per_part))
-        if count_rows(paths.table("recording_member")) > MOST_ROWS_SORTED:
-            # One platform at a time: each join that exceeds memory writes the wide rows to disk again.
-            queries = (_RECORDING_SOURCE.format(where=f"platform = '{platform}'") for platform in CATALOG_PLATFORMS)
-            records = bench.write_parts("recording_source", queries)
-        else:
-            records = bench.write("recording_source", f"SELECT * EXCLUDE (part) FROM ({_RECORDING_SOURCE.format(where='true')})")
-        return {"source_values": records, "rejects": bench.write("source_reject", "SELECT * FROM reject")}
+    with open_range_work(paths, "source_values", count_rows(paths.table("recording_member"))) as work:
+        spill = work.folder
+        releases = count_rows(*paths.staged("source_release"))
+        index = open_recording_index(paths, spill / "recordings", work.pool)
+        buckets = _Buckets(spill, max(1, -(-releases // RELEASES_PER_BUCKET)), index)
+        unnamed = set[str]().union(*work.map_slices("send_records", partial(_send_records, buckets), list_record_parts(paths)))
+        tracks = _list_parts(paths, "source_release_track", tuple(name for name in CATALOG_PLATFORMS if name in unnamed))
+        work.map_slices("send_tracks", partial(_send_tracks, buckets), tracks)
+        work.map_slices("send_releases", partial(_send_releases, buckets), _list_parts(paths, "source_release"))
+        work.map_slices("send_genres", partial(_send_genres, buckets), _list_parts(paths, "source_genre"))
+        ranges = list(count_bucket_rows(spill / "record"))
+        work.run("ask_releases", partial(_ask_releases, buckets), ranges)
+        work.run("answer", partial(_answer, buckets), range(buckets.releases))
+        made = work.run("build", partial(_build_range, spill), ranges)
+        join_tables(_VALUES, paths.table("recording_source"), made)
+    with open_workbench(paths, "source_rejects") as bench:
+        rejects = bench.write("source_reject", "SELECT * FROM reject")
+    return {"source_values": count_rows(paths.table("recording_source")), "rejects": rejects}
+
+
+def _send_records(buckets: _Buckets, job: SliceJob) -> set[str]:
+    """Send records, and return the platforms that name no release in a record."""
+    rows = buckets.recordings.join(job.rows.read_columns(*_RECORD_FIELDS, *_DATE, "release_id"), number_record())
+    buckets.send_to_ranges("record", job.number, rows, rows.columns)
+    is_unnamed = pl.col("release_id").is_null()
+    named = rows.with_columns(release=pl.when(~is_unnamed).then(number_release()))
+    buckets.send_to_ranges("named", job.number, named, _NAMED)
+    return {*rows.filter(is_unnamed)["platform"].unique()}
+
+
+def _send_tracks(buckets: _Buckets, job: SliceJob) -> None:
+    rows = buckets.recordings.join(job.rows.read_columns("platform", "external_id", "release_id"), number_record())
+    buckets.send_to_ranges("track", job.number, rows, _TRACK)
+
+
+def _send_releases(buckets: _Buckets, job: SliceJob) -> None:
+    rows = job.rows.read_columns("platform", "release_id", "title", "label_name", *_DATE)
+    renamed = {"title": "release_title", "release_date": "date", "release_date_precision": "date_precision"}
+    buckets.send_to_releases("release", job.number, rows.with_columns(release=number_release()).rename(renamed).select(*_RELEASE))
+
+
+def _send_genres(buckets: _Buckets, job: SliceJob) -> None:
+    rows = job.rows.read_columns("platform", "entity_kind", "entity_id", "position", "genre")
+    number = hash_columns(("platform", "entity_id"))
+    of_recordings = buckets.recordings.join(rows.filter(pl.col("entity_kind") == "recording"), number)
+    buckets.send_to_ranges("genre", job.number, of_recordings, _GENRE)
+    of_releases = rows.filter(pl.col("entity_kind") == "release").select("position", "genre", release=number)
+    buckets.send_to_releases("release_genre", job.number, of_releases.select(*_RELEASE_GENRE))
+
+
+def _ask_releases(buckets: _Buckets, number: int) -> None:
+    """Ask for the releases of the records in one range."""
+    named = read_bucket(buckets.folder / "named", number)
+    listed = _read_listed(buckets.folder, number, named.filter(pl.col("release").is_null()))
+    first = listed.select("record", first=number_release())
+    asked = named.join(first, on="record", how="left").with_columns(release=pl.coalesce("release", "first"))
+    buckets.send_to_releases("asked", number, asked.select(*_NAMED).drop_nulls("release"))
+
+
+def _read_listed(spill: Path, number: int, unnamed: pl.DataFrame) -> pl.DataFrame:
+    """Return record, platform, release_id: for those of `unnamed` that a release lists, the first id of these releases."""
+    tracks = read_sent(spill / "track", number, _TRACK).join(unnamed.select("record"), on="record", how="semi")
+    return tracks.group_by("record", "platform").agg(pl.col("release_id").min())
+
+
+def _answer(buckets: _Buckets, bucket: int) -> None:
+    """Send the values of the releases of one bucket to the records that ask for them."""
+    asked = read_sent(buckets.folder / "asked", bucket, _NAMED)
+    genres = _list_genres(read_sent(buckets.folder / "release_genre", bucket, _RELEASE_GENRE), "release", "release_genres")
+    answers = asked.join(read_sent(buckets.folder / "release", bucket, _RELEASE), on="release", how="left")
+    buckets.send_to_ranges("answer", bucket, answers.join(genres, on="release", how="left"), ("recording_id", *_ANSWER))
+
+
+def _list_genres(rows: pl.DataFrame, owner: str, name: str) -> pl.DataFrame:
+    """Return `owner` and `name`, the list of its genres in the platform's order."""
+    return rows.sort(owner, "position", "genre").group_by(owner, maintain_order=True).agg(pl.col("genre").alias(name))
+
+
+def _build_range(spill: Path, number: int) -> Path:
+    """Write the values of one range of recordings, and return their folder."""
+    records = read_bucket(spill / "record", number)
+    listed = _read_listed(spill, number, records.filter(pl.col("release_id").is_null())).select("record", listed="release_id")
+    answers = read_sent(spill / "answer", number, _ANSWER).select(*_ANSWER)
+    genres = _list_genres(read_sent(spill / "genre", number, _GENRE), "record", "genres")
+    # The smaller number is the smaller (platform, external id).
+    rows = records.sort("recording_id", "record")
+    for added in (listed, answers, genres):
+        rows = rows.join(added, on="record", how="left", maintain_order="left")
+    has_own = pl.col("release_date").is_not_null()
+    entity = pl.when(has_own).then(pl.lit("recording")).when(pl.col("date").is_not_null()).then(pl.lit("release"))
+    # Each expression reads the columns as they were before.
+    rows = rows.with_columns(
+        release_date=pl.coalesce("release_date", "date"),
+        release_date_precision=pl.when(has_own).then("release_date_precision").otherwise("date_precision"),
+        release_date_entity=entity,
+        release_id=pl.coalesce("release_id", "listed"),
+        genres=pl.col("genres").fill_null([]),
+        release_genres=pl.col("release_genres").fill_null([]),
+    )
+    folder = spill / "built" / f"{number:06d}"
+    with write_aside(folder) as pending:
+        write_range(_VALUES, pending, rows.select(_VALUES.column_names))
+    return folder
+
+
+def _list_parts(paths: BuildPaths, table: str, platforms: tuple[str, ...] = CATALOG_PLATFORMS) -> list[Path]:
+    return [part for folder in paths.staged(table, platforms) for part in list_parts(folder)]

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.build import genre_buckets, links, recording_ranges, release_buckets, tracks
+from pipeline.build import genre_buckets, links, recording_ranges, release_buckets, source_values, tracks
 from pipeline.build.genres import build_genres
 from pipeline.build.links import build_links
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
+from pipeline.build.source_values import build_source_values
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
 from pipeline.engine.checkpoints import Checkpoints, use_token
@@ -31,6 +32,7 @@ SIZES = (
     (links, "ROWS_PER_BUCKET", 30),
     (release_buckets, "NODES_PER_BUCKET", 10),
     (release_buckets, "RELEASES_PER_RANGE", 9),
+    (source_values, "RELEASES_PER_BUCKET", 9),
     (tracks, "RELEASES_PER_BUCKET", 9),
     (staged_records, "ROWS_PER_SLICE", 30),
 )
@@ -70,6 +72,7 @@ class Interrupter:
         (build_releases, "compare_products"),
         (build_recordings, "build"),
         (build_works, "weigh_by_title"),
+        (build_source_values, "build"),
         (build_links, "build"),
         (build_genres, "build"),
         (build_tracks, "build"),

@@ -1,23 +1,22 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-import pytest
-
-from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts
-from pipeline.build import source_values
+from pipeline.build import recording_ranges, source_values
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.build.source_values import build_source_values
+from pipeline.linkage import staged_records
 
 from .conftest import credit
 
 if TYPE_CHECKING:
+    import pytest
+
     from .conftest import World
 
 NOVA = credit("Nova", "n")
@@ -48,25 +47,62 @@ def test_every_source_record_shows_its_own_values_and_those_of_its_release(world
     assert own["recording_id"] == named["recording_id"]
 
 
-def test_source_values_are_the_same_in_parts_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(11):
-        for platform in ("streamsvc_a", "catalog_b"):
+def test_source_values_are_the_same_in_ranges_and_buckets_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for platform in ("streamsvc_a", "catalog_b"):
+        for number in range(11):
             world.recording(20 - number, platform, f"{platform}-{number}", f"Song {number}", NOVA, isrcs=[f"GBAYE00001{number:02}"])
+            world.add("source_genre", platform, **_genre("recording", f"{platform}-{number}", f"Genre {number}"))
+        for album in range(4):
+            tracks = tuple(f"{platform}-{number}" for number in range(11) if number % 4 == album)
+            world.release(platform, f"album {album}", f"Album {album}", NOVA, tracks=tracks, label_name=f"Label {album}")
+            world.add("source_genre", platform, **_genre("release", f"album {album}", f"Style {album}"))
     paths, found = world.write(), []
-    for rows, most in ((1_000, 1_000), (3, 1_000), (3, 0)):
-        monkeypatch.setattr(source_values, "MOST_ROWS_SORTED", most)
-        monkeypatch.setitem(TABLES, "recording_source", replace(TABLES["recording_source"], rows_per_part=rows))
-        build_source_values(paths)
-        found.append((world.read("recording_source"), [part.read_bytes() for part in list_parts(paths.table("recording_source"))]))
-    (whole, _), (even, parts), (by_part, same_parts) = found
-    assert whole.height == 22
-    assert whole.equals(even)
-    assert whole.equals(by_part)
-    assert len(parts) == 8
-    assert parts == same_parts
+    for recordings, releases, rows in ((1_000, 1_000, 1_000), (3, 2, 4), (1, 1, 1)):
+        monkeypatch.setattr(recording_ranges, "RECORDINGS_PER_RANGE", recordings)
+        monkeypatch.setattr(source_values, "RELEASES_PER_BUCKET", releases)
+        monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", rows)
+        assert build_source_values(paths)["source_values"] == 22
+        found.append(world.read("recording_source"))
+        assert len(list_parts(paths.table("recording_source"))) == len({number // recordings for number in range(10, 21)})
+    whole, *others = found
+    assert whole["release_title"].null_count() == 0
+    assert whole.equals(whole.sort("recording_id", "platform", "external_id"))
+    assert all(whole.equals(other) for other in others)
 
 
-@pytest.mark.parametrize("most", [0, -1])
-def test_world_without_a_record_has_no_source_value(world: World, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(source_values, "MOST_ROWS_SORTED", most)
+def test_record_names_a_release_before_those_that_list_it(world: World) -> None:
+    world.recording(1, "catalog_b", "b", "Song", NOVA, release_id="named")
+    world.recording(2, "catalog_b", "c", "Other", NOVA)
+    for release in ("also", "named"):
+        world.release("catalog_b", release, f"Album {release}", NOVA, tracks=("b", "c"))
+    build_source_values(world.write())
+    rows = world.read("recording_source").select("external_id", "release_id", "release_title")
+    assert sorted(rows.rows()) == [("b", "named", "Album named"), ("c", "also", "Album also")]
+
+
+def test_release_without_a_row_keeps_its_id_and_its_genres(world: World) -> None:
+    world.recording(1, "streamsvc_a", "a", "Song", NOVA, release_id="unknown")
+    world.add("source_genre", "streamsvc_a", **_genre("release", "unknown", "Pop"))
+    build_source_values(world.write())
+    (row,) = world.read("recording_source").to_dicts()
+    assert (row["release_id"], row["release_title"], row["release_date_entity"]) == ("unknown", None, None)
+    assert row["release_genres"] == ["Pop"]
+
+
+def test_same_id_of_two_platforms_is_two_releases(world: World) -> None:
+    for recording, platform in enumerate(("streamsvc_a", "catalog_b"), 1):
+        world.recording(recording, platform, "x", "Song", NOVA, release_id="r")
+        world.release(platform, "r", f"Album of {platform}", NOVA, tracks=("x",))
+    build_source_values(world.write())
+    assert {*world.read("recording_source").select("platform", "release_title").iter_rows()} == {
+        ("streamsvc_a", "Album of streamsvc_a"),
+        ("catalog_b", "Album of catalog_b"),
+    }
+
+
+def test_world_without_a_record_has_no_source_value(world: World) -> None:
     assert build_source_values(world.write()) == {"source_values": 0, "rejects": 0}
+
+
+def _genre(kind: str, owner: str, genre: str) -> dict[str, object]:
+    return {"entity_kind": kind, "entity_id": owner, "position": 0, "genre": genre, "genre_id": None, "parent": None, "votes": None}
