@@ -52,6 +52,12 @@ class Difference(NamedTuple):
         places: NDArray[np.uint32] = after[self.is_new].astype(np.uint32)
         return places
 
+    def move(self, moved: NDArray[np.bool_]) -> Difference:
+        """Return the relation with more items of the base, marked in `moved`, in the delta."""
+        stays = ~self.is_new
+        stays[stays] = ~moved[self.base_numbers[stays]]
+        return Difference(np.where(stays, self.base_numbers, ABSENT), self.dead | moved)
+
 
 def compare_orders(
     ids: NDArray[np.unsignedinteger],

@@ -1,7 +1,8 @@
 """The base of the live snapshot's index: the documents that the next index takes over from it, and when it becomes too old.
 
 A document counts as unchanged if its names, popularity and pairs are those of the base. Its pairs may change without it, because a name is
-indexed by its rarest words. layout.py specifies the base, and layer_build.py writes it. Beside the catalog, a snapshot keeps of it:
+indexed by its rarest words. The base keeps the best BASE_CAP postings of a pair, and a query reads POSTINGS_CAP. Where too few of them are
+left, unchanged documents move to the delta. layout.py specifies the base, and layer_build.py writes it. Beside the catalog, a snapshot has:
 
   search_digests.npy    uint64 [N]: a digest of names, popularity and pairs of each document
   search_lists.npy      uint64 [L]: the hash of each list of artists
@@ -40,6 +41,8 @@ SEARCH_BASE = (SEARCH_DIGESTS, SEARCH_LISTS, *CUT_POSTINGS)
 MERGED_AT = 0.1
 """Documents of the delta by those of the base from which all are written as a new base."""
 _POSTINGS_PER_BLOCK = 8_000_000
+_PAIRS_PER_BLOCK = 2_000
+"""Cut pairs whose postings are compared with the documents that no longer count: 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,14 @@ class BaseDocuments:
         return cls(snapshot, content["bucket_bits"]) if content["format_version"] == version else None
 
     def compare(self, ids: NDArray[np.unsignedinteger], digests: NDArray[np.uint64], bits: int) -> Difference | None:
-        """Compare all documents with the base; None if a new base has to be written."""
+        """Compare all documents with the base; None if a new base has to be written. Some unchanged documents may be in the delta."""
         before, known = map_array(self.folder / "ids.npy"), self.digests
         if bits != self.bits or not len(ids):
             return None
         found = compare_orders(ids, digests, before, known)
-        return found if self.is_small(found.is_new) and self._has_enough_postings(found.dead) else None
+        if self.is_small(found.is_new):
+            found = found.move(self._find_moved(found.dead))
+        return found if self.is_small(found.is_new) else None
 
     def is_small(self, is_new: NDArray[np.bool_]) -> bool:
         """Return whether so many documents fit a delta."""
@@ -108,20 +113,37 @@ class BaseDocuments:
         order = np.argsort(hashes)
         return ListNumbers(hashes[order], order.astype(np.uint32), len(hashes))
 
-    def _has_enough_postings(self, dead: NDArray[np.bool_]) -> bool:
-        """Return whether each pair whose postings were cut still has as many as are read, or all that count."""
+    def _find_moved(self, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which documents of the base, none of them `dead`, have to be in the delta so that no pair lacks postings.
+
+        Where too many postings of a pair are dead, the best documents that the cut left out move. Their postings in other pairs are then
+        dead, too, so this goes on until no pair lacks any.
+        """
+        pairs, documents = self._list_cut_pairs(), map_array(self.folder / "pair_documents.npy")
         cut_places, cut_documents = (map_array(self.snapshot / name) for name in CUT_POSTINGS)
-        starts, tags, documents = (map_array(self.folder / f"pair_{name}.npy") for name in ("starts", "tags", "documents"))
+        moved = np.zeros(len(dead), dtype=np.bool_)
+        is_complete = not len(pairs)
+        while not is_complete:
+            is_complete, gone = True, dead | moved
+            for first in range(0, len(pairs), _PAIRS_PER_BLOCK):
+                block = pairs[first : first + _PAIRS_PER_BLOCK]
+                lost = np.count_nonzero(gone[documents[block[:, None] + np.arange(BASE_CAP)]], axis=1) - (BASE_CAP - POSTINGS_CAP)
+                for begin, wanted in zip(block[lost > 0].tolist(), lost[lost > 0].tolist(), strict=True):
+                    left_out = np.sort(cut_documents[slice(*np.searchsorted(cut_places, [begin, begin + 1]))])
+                    # In order of popularity. Those that are dead for another reason may no longer have the pair.
+                    chosen = left_out[~dead[left_out]][:wanted]
+                    is_complete &= bool(moved[chosen].all())
+                    moved[chosen] = True
+        return moved
+
+    def _list_cut_pairs(self) -> NDArray[np.int64]:
+        """Return where the postings of each pair begin that has as many as the base keeps."""
+        starts, tags = (map_array(self.folder / f"pair_{name}.npy") for name in ("starts", "tags"))
+        found = [np.empty(0, dtype=np.int64)]
         for first in range(0, max(0, len(tags) - BASE_CAP + 1), _POSTINGS_PER_BLOCK):
             block = tags[first : first + _POSTINGS_PER_BLOCK + BASE_CAP - 1]
             begins = first + np.flatnonzero(block[: len(block) - BASE_CAP + 1] == block[BASE_CAP - 1 :])
             # Tags ascend inside a bucket, so equal ones at this distance in one bucket are a pair that was cut.
             ends = begins + BASE_CAP - 1
-            cut = begins[np.searchsorted(starts, begins, side="right") == np.searchsorted(starts, ends, side="right")]
-            for begin in cut.tolist():
-                if np.count_nonzero(dead[documents[begin : begin + BASE_CAP]]) > BASE_CAP - POSTINGS_CAP:
-                    left_out = slice(*np.searchsorted(cut_places, [begin, begin + 1]))
-                    # Where an artist of many recordings has another name, the delta has all documents of the pair.
-                    if not dead[cut_documents[left_out]].all():
-                        return False
-        return True
+            found.append(begins[np.searchsorted(starts, begins, side="right") == np.searchsorted(starts, ends, side="right")])
+        return np.concatenate(found)

@@ -184,10 +184,9 @@ def _index_documents(
     The digests of what is indexed become a column of `order`. The pairs of documents that may be written are in the scratch folder.
     """
     if base and carried:
-        ranks = _index_changes(base, carried, names, order, partitions)
-        difference = base.compare(order.read("ids"), order.read("digests"), bits) if ranks else None
-        if ranks and difference:
-            return ranks, difference, carried
+        found = _index_changes(base, carried, names, order, partitions, bits)
+        if found:
+            return *found, carried
         names.build_all(0)
     ranks = _index_all(names, order, partitions)
     return ranks, base.compare(order.read("ids"), order.read("digests"), bits) if base else None, None
@@ -195,8 +194,7 @@ def _index_documents(
 
 def _index_all(names: NameFiles, order: _Order, partitions: int) -> WordRanks:
     """Steps 3 and 4 for all documents."""
-    for file in list_folder(names.work, "pairs-*"):
-        file.unlink()
+    _remove_pairs(names.work)
     ranks = WordRanks(_count_words(names))
     digests = np.zeros(order.documents, dtype=np.uint64)
     _partition_pairs(ranks, names, partitions, order.read("popularity"), digests)
@@ -204,8 +202,10 @@ def _index_all(names: NameFiles, order: _Order, partitions: int) -> WordRanks:
     return ranks
 
 
-def _index_changes(base: BaseDocuments, carried: CarriedWords, names: NameFiles, order: _Order, partitions: int) -> WordRanks | None:
-    """Steps 3 and 4 for documents whose names, popularity or order of words differ from the base; None if they are many."""
+def _index_changes(
+    base: BaseDocuments, carried: CarriedWords, names: NameFiles, order: _Order, partitions: int, bits: int
+) -> tuple[WordRanks, Difference] | None:
+    """Steps 3 to 5 for documents whose names, popularity or order of words differ from the base; None if a new base has to be written."""
     kept, places = base.find_kept(order.read("ids"), order.read("names"), carried.names)
     popularity = order.read("popularity")
     is_changed = np.ones(order.documents, dtype=np.bool_)
@@ -223,15 +223,39 @@ def _index_changes(base: BaseDocuments, carried: CarriedWords, names: NameFiles,
     is_changed |= is_ranked_anew
     if not base.is_small(is_changed):
         return None
-    names.build(is_changed)
-    for part, block in enumerate(names.read(is_changed)):
-        NameWords.split(block).write(names.work, part)
     digests = np.zeros(order.documents, dtype=np.uint64)
     digests[places[kept]] = base.digests[kept]
     del kept, places
-    _partition_pairs(ranks, names, partitions, popularity, digests, is_changed)
+    _index_some(ranks, names, partitions, popularity, digests, is_changed)
+    difference = base.compare(order.read("ids"), digests, bits)
+    if difference is None:
+        return None
+    if (difference.is_new & ~is_changed).any():
+        # Unchanged documents move to the delta. It is written from the words and pairs in the scratch folder, which lacks theirs.
+        _remove_pairs(names.work)
+        _index_some(ranks, names, partitions, popularity, digests, difference.is_new)
     order.keep("digests", digests)
-    return ranks
+    return ranks, difference
+
+
+def _index_some(
+    ranks: WordRanks,
+    names: NameFiles,
+    partitions: int,
+    popularity: NDArray[np.float32],
+    digests: NDArray[np.uint64],
+    chosen: NDArray[np.bool_],
+) -> None:
+    """Step 4 for the `chosen` documents, whose names are built first. Write their digests into `digests`."""
+    names.build(chosen)
+    for part, block in enumerate(names.read(chosen)):
+        NameWords.split(block).write(names.work, part)
+    _partition_pairs(ranks, names, partitions, popularity, digests, chosen)
+
+
+def _remove_pairs(work: Path) -> None:
+    for file in list_folder(work, "pairs-*"):
+        file.unlink()
 
 
 def _count_words(names: NameFiles) -> pl.DataFrame:

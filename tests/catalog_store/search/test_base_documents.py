@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from catalog_store.search.base_documents import SEARCH_DIGESTS, BaseDocuments
 from catalog_store.search.carried_words import CARRIED_WORDS
 from catalog_store.search.documents import build_names
 from catalog_store.search.layer_build import CUT_POSTINGS
-from catalog_store.search.layout import BASE_CAP, FORMAT_VERSION, POSTINGS_CAP
+from catalog_store.search.layout import BASE_CAP, FORMAT_FILE, FORMAT_VERSION, POSTINGS_CAP, TAG_BITS
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
 from catalog_store.tables import TABLES
@@ -27,8 +28,10 @@ from tests.catalog_store.catalog_tables import ARTISTS, TITLES, WORDS, make_fram
 from tests.catalog_store.earlier_snapshots import files_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from catalog_store.queries.track_search import SearchPage
     from catalog_store.remembered_texts import Recall
@@ -162,6 +165,7 @@ def test_a_renamed_artist_of_many_recordings_leaves_the_base_as_it_is(
     credited = [row for row in rows["recording_artist"] if row["recording_id"] <= 90]
     for row in credited:
         row["name"] = "Zorbal Quintesk"
+    in_base = _list_best(rows, "Zorbal Quintesk", 30)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         (folder / "serving").mkdir(parents=True)
@@ -170,14 +174,63 @@ def test_a_renamed_artist_of_many_recordings_leaves_the_base_as_it_is(
         row["name"] = "Zorbal Quintesk Junior"
     tables = write_tables(tmp_path / "tables-2", rows)
     build_search(tables, second / "serving" / "search", previous=first, digests=second)
-    # Where some recordings keep the name, those beyond the cap of the base may be wanted now.
+    # Where some recordings keep the name, those that the base left out move to the delta.
     places = [folder / "serving" / "search" / "ids.npy" for folder in (first, second)]
-    assert places[0].samefile(places[1]) == (renamed == 1)
-    assert all((first / name).samefile(second / name) == (renamed == 1) for name in CUT_POSTINGS)
+    assert places[0].samefile(places[1])
+    assert all((first / name).samefile(second / name) for name in CUT_POSTINGS)
+    delta = {*map_array(second / "serving" / "search" / "delta" / "ids.npy").tolist()}
+    best = _list_best(rows, "Zorbal Quintesk", 30)
+    assert best <= in_base | delta
+    assert bool(best & delta) == (renamed < 1)
     build_search(tables, tmp_path / "anew")
     tonight, anew = SearchIndex(second / "serving" / "search"), SearchIndex(tmp_path / "anew")
     for asked in draw_questions(rows, 100, seed=5):
         assert answer(tonight, asked) == answer(anew, asked), asked
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))])
+def test_base_and_delta_have_the_best_postings_of_every_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(base_documents, "MERGED_AT", 10)
+    for module in (base_documents, carried_words):
+        monkeypatch.setattr(module, "has_published", lambda *_: True)
+    for module in (search_build, base_documents):
+        monkeypatch.setattr(module, "BASE_CAP", 9)
+        monkeypatch.setattr(module, "POSTINGS_CAP", 7)
+    moves = []
+    find_moved = BaseDocuments._find_moved
+    monkeypatch.setattr(BaseDocuments, "_find_moved", lambda base, dead: moves.append(find_moved(base, dead)) or moves[-1])
+    chance = random.Random(seed)  # noqa: S311 - test data
+    rows: Rows = {"recording": [], "recording_artist": []}
+    add_recordings(rows, chance, range(1, 400))
+    previous = None
+    for night in range(6):
+        tables, folder = write_tables(tmp_path / f"tables-{night}", rows), tmp_path / f"night-{night}"
+        (folder / "serving").mkdir(parents=True)
+        build_search(tables, folder / "serving" / "search", previous=previous, digests=folder)
+        build_search(tables, folder / "anew")
+        layers, anew = _read_postings(folder / "serving" / "search"), _read_postings(folder / "anew")
+        assert all({*found[:7]} <= {*layers[pair]} for pair, found in anew.items())
+        previous = folder
+        change_rows(rows, chance, night)
+    assert (folder / "serving" / "search" / "pair_documents.npy").stat().st_nlink == 6
+    assert sum(map(np.count_nonzero, moves)) > 5
+
+
+def _read_postings(folder: Path) -> dict[int, list[int]]:
+    """Return the ids of recordings of each pair, the postings of the base that count before those of the delta."""
+    bits = json.loads((folder / FORMAT_FILE).read_text())
+    dead = np.unpackbits(map_array(folder / "dead.npy"), bitorder="little").astype(np.bool_)
+    found: dict[int, list[int]] = {}
+    for layer, of_bucket in ((folder, bits["bucket_bits"]), (folder / "delta", bits["delta_bucket_bits"])):
+        starts, tags, documents, ids = (map_array(layer / f"{name}.npy") for name in ("pair_starts", "pair_tags", "pair_documents", "ids"))
+        # A tag may repeat bits of its bucket.
+        beyond = bits["bucket_bits"] + TAG_BITS - of_bucket
+        buckets = np.repeat(np.arange(len(starts) - 1), (starts[1:] - starts[:-1]).astype(np.int64))
+        pairs = (buckets << beyond) | (tags.astype(np.int64) & ((1 << beyond) - 1))
+        for pair, document in zip(pairs.tolist(), documents.tolist(), strict=True):
+            if layer != folder or not len(dead) or not dead[document]:
+                found.setdefault(pair, []).append(int(ids[document]))
+    return found
 
 
 def test_unchanged_tables_share_all_documents(tmp_path: Path) -> None:
@@ -210,51 +263,96 @@ def test_another_format_or_no_digests_give_no_base(tmp_path: Path) -> None:
     assert BaseDocuments.open(None, version) is None
 
 
+SPARE = BASE_CAP - POSTINGS_CAP
+
+
 @pytest.mark.parametrize(
-    ("replaced", "beyond", "stays"),
+    ("replaced", "beyond", "moved"),
     [
-        (BASE_CAP - POSTINGS_CAP, 3, True),
-        (BASE_CAP - POSTINGS_CAP + 1, 3, False),
+        (SPARE, 3, 0),
+        (SPARE + 1, 3, 1),
+        (SPARE + 9, 3, 3),
+        # The first five postings stay.
+        (BASE_CAP, 2_000, POSTINGS_CAP - 5),
         # The delta has all documents of the pair: those that the base leaves out were replaced, or there are none.
-        (BASE_CAP - 5, 0, True),
-        (BASE_CAP + 30, 25, True),
-        (BASE_CAP + 30, 26, False),
+        (BASE_CAP - 5, 0, 0),
+        (BASE_CAP + 30, 25, 0),
+        (BASE_CAP + 30, 26, 1),
     ],
 )
-def test_base_is_given_up_once_a_cut_pair_has_too_few_postings(
-    tmp_path: Path,
-    replaced: int,
-    beyond: int,
-    stays: bool,  # noqa: FBT001 - a case
-) -> None:
-    search_folder = tmp_path / "serving" / "search"
-    search_folder.mkdir(parents=True)
-    count, begin = 20_000, 77
+def test_documents_beyond_the_cut_move_until_a_pair_has_enough_postings(tmp_path: Path, replaced: int, beyond: int, moved: int) -> None:
     # One pair fills the second bucket from entry 77 on, between pairs with few documents.
-    tags = np.concatenate([np.arange(begin), np.full(BASE_CAP, 9), np.arange(30)]).astype(np.uint16)
+    begin = 77
+    runs = [np.arange(begin), begin + np.arange(BASE_CAP), begin + BASE_CAP + np.arange(30)]
+    tags = [np.arange(begin), np.full(BASE_CAP, 9), np.arange(30)]
+    # Documents of this pair and, still valid, of other pairs before and behind it.
+    cut = [*range(begin + BASE_CAP + 10, begin + BASE_CAP + 10 + beyond)]
+    left_out = {begin - 1: [19_999], begin: cut, begin + BASE_CAP: [19_998]}
+    base, ids, digests = _write_base(tmp_path, tags, runs, left_out)
+    changed = digests.copy()
+    changed[begin + 5 : begin + 5 + replaced] += np.uint64(1 << 40)
+    assert base.compare(ids, digests, 3) is None, "buckets of another size"
+    difference = base.compare(ids, changed, 2)
+    assert difference is not None
+    dead = {*range(begin + 5, begin + 5 + replaced)}
+    wanted = [document for document in cut if document not in dead][:moved]
+    assert np.flatnonzero(difference.dead).tolist() == sorted([*dead, *wanted])
+    assert np.flatnonzero(difference.is_new).tolist() == sorted([*dead, *wanted])
+
+
+def test_a_document_that_moves_takes_others_of_its_pairs_along(tmp_path: Path) -> None:
+    # A third of the postings of the second pair are those that the first one leaves out.
+    first, second = np.arange(BASE_CAP), 1_000 + np.arange(BASE_CAP)
+    left_out = {0: second[: SPARE + 3].tolist(), BASE_CAP: [9_000, 9_001, 9_002, 9_003]}
+    base, ids, digests = _write_base(tmp_path, [np.full(BASE_CAP, 3), np.full(BASE_CAP, 4)], [first, second], left_out)
+    for replaced, taken in ((SPARE, []), (2 * SPARE, second[:SPARE]), (2 * SPARE + 2, [*second[: SPARE + 2], 9_000, 9_001])):
+        changed = digests.copy()
+        changed[:replaced] += np.uint64(1 << 40)
+        difference = base.compare(ids, changed, 2)
+        assert difference is not None
+        assert np.flatnonzero(difference.dead).tolist() == [*range(replaced), *taken]
+
+
+def test_base_is_given_up_when_too_many_documents_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base, ids, digests = _write_base(tmp_path, [np.full(BASE_CAP, 3)], [np.arange(BASE_CAP)], {0: range(BASE_CAP, 2 * BASE_CAP)})
+    changed = digests.copy()
+    changed[:BASE_CAP] += np.uint64(1 << 40)
+    for most, stays in ((BASE_CAP + POSTINGS_CAP, True), (BASE_CAP + POSTINGS_CAP - 1, False), (BASE_CAP - 1, False)):
+        monkeypatch.setattr(base_documents, "MERGED_AT", most / len(ids))
+        assert (base.compare(ids, changed, 2) is not None) == stays
+
+
+def _write_base(
+    folder: Path, tags: list[NDArray[Any]], documents: list[NDArray[Any]], left_out: Mapping[int, Sequence[int]]
+) -> tuple[BaseDocuments, NDArray[np.uint32], NDArray[np.uint64]]:
+    """Write a base of 20,000 documents with two buckets of these pairs. Return it with its ids and digests.
+
+    The second of `tags` begins the second bucket.
+    """
+    search_folder = folder / "serving" / "search"
+    search_folder.mkdir(parents=True)
+    ends = np.cumsum([0, *map(len, tags)])
+    ids = np.arange(1, 20_001, dtype=np.uint32)
     arrays = {
-        "ids": np.arange(1, count + 1, dtype=np.uint32),
-        "pair_starts": np.array([0, begin, begin + BASE_CAP, len(tags), len(tags)], np.uint32),
-        "pair_tags": tags,
-        "pair_documents": np.arange(len(tags), dtype=np.uint32),
+        "ids": ids,
+        "pair_starts": np.append(ends, ends[-1]).astype(np.uint32),
+        "pair_tags": np.concatenate(tags).astype(np.uint16),
+        "pair_documents": np.concatenate(documents).astype(np.uint32),
     }
     for name, values in arrays.items():
         write_array(search_folder / f"{name}.npy", values)
-    digests = np.arange(count, dtype=np.uint64)
-    write_array(tmp_path / SEARCH_DIGESTS, digests)
-    # Documents of this pair and, still valid, of other pairs before and behind it.
-    left_out = {begin - 1: [count - 1], begin: begin + BASE_CAP + 10 + np.arange(beyond), begin + BASE_CAP: [count - 2]}
-    write_array(tmp_path / CUT_POSTINGS[0], np.repeat(np.array([*left_out], np.uint64), [len(found) for found in left_out.values()]))
-    write_array(tmp_path / CUT_POSTINGS[1], np.concatenate([*left_out.values()]).astype(np.uint32))
-    changed = digests.copy()
-    changed[begin + 5 : begin + 5 + replaced] += np.uint64(1 << 40)
-    base = BaseDocuments(tmp_path, 2)
-    difference = base.compare(arrays["ids"], changed, 2)
-    assert (difference is not None) == stays
-    assert base.compare(arrays["ids"], digests, 3) is None, "buckets of another size"
-    if difference:
-        assert np.flatnonzero(difference.dead).tolist() == [*range(begin + 5, begin + 5 + replaced)]
-        assert difference.places.tolist() == [begin + 5] * replaced
+    digests = np.arange(len(ids), dtype=np.uint64)
+    write_array(folder / SEARCH_DIGESTS, digests)
+    write_array(folder / CUT_POSTINGS[0], np.repeat(np.array([*left_out], np.uint64), [len(found) for found in left_out.values()]))
+    write_array(folder / CUT_POSTINGS[1], np.concatenate([np.array(found, np.uint32) for found in left_out.values()]))
+    return BaseDocuments(folder, 2), ids, digests
+
+
+def _list_best(rows: Rows, name: str, most: int) -> set[int]:
+    """Return the ids of the most popular recordings of an artist."""
+    theirs = {row["recording_id"] for row in rows["recording_artist"] if row["name"] == name}
+    found = sorted((-row["popularity"], row["recording_id"]) for row in rows["recording"] if row["recording_id"] in theirs)
+    return {recording for _, recording in found[:most]}
 
 
 @pytest.mark.parametrize(
