@@ -3,7 +3,7 @@
 Beside the catalog, among the attachments, a snapshot keeps for each kind of body:
 
   <name>_digests.npy    uint64 [largest id + 1]: the digest of the rows that the body of an id was made from, 0 for an id without a body
-  <name>_ratio.json     {"ratio": x}: compressed bytes by bytes of the sample when its dictionary was trained
+  <name>_ratio.json     {"ratio": x}: compressed bytes by bytes of some bodies when their dictionary was trained (measure_ratio)
 
 A body whose digest is the same tonight is not encoded again. So the dictionary must stay, and it does until its ratio has risen by
 RETRAINED_AT. The program is part of each digest. body_encoding.py encodes bodies, body_file.py lays frames down.
@@ -93,11 +93,15 @@ def digest_bodies(inputs: Mapping[str, pl.DataFrame], key: str, ids: NDArray[np.
 
 
 def measure_ratio(folder: Path, name: str, samples: int) -> float:
-    """Return the bytes of some frames in the folder by those of their bodies; 1 without a frame."""
+    """Return the bytes of some frames in the folder by those of their bodies; 1 without a frame.
+
+    They lie between the bodies that a dictionary of so many samples is trained on. These compress better than others: at 423,000 releases
+    to .447 instead of .484. A new id moves the sample to others, and the dictionary would seem to be out of date.
+    """
     bodies = BodyFile(folder, name)
     step, done, chosen = max(1, sum(map(len, bodies.iterate_ids())) // samples), 0, list[int]()
     for ids in bodies.iterate_ids():
-        chosen += ids[-done % step :: step].tolist()
+        chosen += ids[(step // 2 - done) % step :: step].tolist()
         done += len(ids)
     decompressor = create_decompressor(bodies.dictionary)
     packed = size = 0

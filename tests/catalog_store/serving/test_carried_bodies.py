@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from catalog_store.array_files import write_array
 from catalog_store.serving import body_file, carried_bodies, serving_build
-from catalog_store.serving.body_encoding import create_decompressor
-from catalog_store.serving.body_file import BodyFile
-from catalog_store.serving.carried_bodies import CarriedBodies, write_ratio
+from catalog_store.serving.body_encoding import compress, create_decompressor, train_dictionary
+from catalog_store.serving.body_file import BodyBlock, BodyFile, write_bodies
+from catalog_store.serving.carried_bodies import RETRAINED_AT, CarriedBodies, measure_ratio, write_ratio
 from catalog_store.snapshot import MANIFEST, describe_file, read_manifest
 from tests.catalog_store.catalog_tables import add_recording_like, make_frames
 from tests.catalog_store.serving.published_rows import RECORDINGS, publish_rows
@@ -143,6 +143,24 @@ def test_dictionary_is_trained_anew_once_bodies_take_a_twentieth_more(tmp_path: 
         write_ratio(first, "track", ratio)
         reseal(first)
         assert (CarriedBodies.open(first, "track", 1_000) is not None) == stays
+
+
+def test_other_ids_do_not_make_a_dictionary_seem_out_of_date(tmp_path: Path) -> None:
+    chance = random.Random(1)  # noqa: S311 - test data
+    bodies = [f"{chance.getrandbits(400):x}".encode() for _ in range(400)]
+    dictionary = train_dictionary(bodies[::4])
+    frames = dict(enumerate(compress(bodies, dictionary), 1))
+    sampled, others = (sum(len(frames[one + 1]) for one in range(begin, 400, 4)) for begin in (0, 2))
+    assert sampled < others / 2
+    ratios = []
+    # Without its first ids, a catalog has other bodies at the places of the sample.
+    for first in range(4):
+        folder = tmp_path / str(first)
+        folder.mkdir()
+        ids = np.arange(1 + first, 401)
+        write_bodies(folder, "track", dictionary, [BodyBlock(ids, {one: frames[one] for one in ids.tolist()})])
+        ratios.append(measure_ratio(folder, "track", 99))
+    assert max(ratios) < RETRAINED_AT * ratios[0]
 
 
 def reseal(snapshot: Path) -> None:
