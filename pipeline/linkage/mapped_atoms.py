@@ -191,9 +191,14 @@ class MappedAtoms:
         """Return some columns, or all, of the rows of one of ATOM_TABLES for which `where` holds."""
         return pl.concat(self.read_pieces(name, columns or SCHEMAS[name].names(), where), rechunk=False)
 
-    def read_pieces(self, name: str, columns: list[str], where: pl.Expr | None = None) -> Iterator[pl.DataFrame]:
-        """Yield the same, some parts at a time; at least one piece, which may be empty."""
-        return self._read_stretches(name, columns, lambda stretch: stretch.filter_rows(columns, where))
+    def read_pieces(self, name: str, columns: list[str], where: pl.Expr | None = None, part: Path | None = None) -> Iterator[pl.DataFrame]:
+        """Yield the same, some parts at a time; at least one piece, which may be empty. `part`: only this one of `list_parts`."""
+        return self._read_stretches(name, columns, lambda stretch: stretch.filter_rows(columns, where), part)
+
+    def list_parts(self, name: str) -> list[tuple[Path, int, int]]:
+        """Return the parts of a table that hold rows, each with its first and last atom."""
+        opened = [(part, _open_part(self._files, part).rows["atom_id"]) for part in _list_filled_parts(self._place(name))]
+        return [(part, ids[0], ids[-1]) for part, ids in opened]
 
     def read_atom_rows(self, name: str, atom_ids: pl.Series, columns: list[str] | None = None) -> pl.DataFrame:
         """Return some columns, or all, of the rows of these atoms, by binary search: every part has its atoms in order."""
@@ -203,12 +208,16 @@ class MappedAtoms:
         wanted = wanted.filter(~wanted.is_in(self.gone.implode())).sort()
         return pl.concat(self._read_stretches(name, columns, lambda stretch: stretch.gather_rows(columns, wanted)), rechunk=False)
 
-    def _read_stretches(self, name: str, columns: list[str], read: Callable[[_Stretch], pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    def _read_stretches(
+        self, name: str, columns: list[str], read: Callable[[_Stretch], pl.DataFrame], part: Path | None = None
+    ) -> Iterator[pl.DataFrame]:
         # The empty piece gives callers the schema even when no part holds rows.
         yield SCHEMAS[name].to_frame().select(columns)
-        if name not in self._opened:
-            self._opened[name] = list(self._open_stretches(name))
-        for stretch in self._opened[name]:
+        key = name if part is None else str(part)
+        if key not in self._opened:
+            parts = _list_filled_parts(self._place(name)) if part is None else [part]
+            self._opened[key] = list(self._open_stretches(parts))
+        for stretch in self._opened[key]:
             yield read(stretch)
             # Giving pages back after every look took 7.8 CPU-s and 640 MB a night, so 7.6 and 870, never 7.7 and 2,080
             # (1 M recordings).
@@ -221,9 +230,9 @@ class MappedAtoms:
                 # The mapping is read-only: dropped pages are read again from the file, and nothing is lost.
                 file.held.madvise(mmap.MADV_DONTNEED)
 
-    def _open_stretches(self, name: str) -> Iterator[_Stretch]:
+    def _open_stretches(self, parts: list[Path]) -> Iterator[_Stretch]:
         opened, size = list[_File](), 0
-        for part in _list_filled_parts(self._place(name)):
+        for part in parts:
             opened.append(_open_part(self._files, part))
             size += len(opened[-1].held)
             if size >= BYTES_AT_A_TIME:

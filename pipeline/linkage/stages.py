@@ -41,10 +41,11 @@ from pipeline.linkage.incremental.weak_changes import find_weak_pairs_tonight
 from pipeline.linkage.key_edges import find_key_edges
 from pipeline.linkage.mapped_atoms import get_mapped_folder, open_tonight, write_mapped_positions, write_mapped_weak_pairs
 from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_overrides
+from pipeline.linkage.pair_buckets import find_all_weak_pairs
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
 from pipeline.linkage.version_edges import find_version_edges, list_doubtful_atoms, pair_versions
-from pipeline.linkage.weak_pairs import find_standing, find_weak_pairs
+from pipeline.linkage.weak_pairs import find_standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +131,10 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
         found = pl.concat([found, aligned])
         components = _find_components(found)
         standing = find_standing(atoms, components)
-    weak = find_weak_pairs(atoms, standing.free) if night.base is None else find_weak_pairs_tonight(paths, atoms, night, standing.free)
+    if night.base is None:
+        weak = find_all_weak_pairs(paths, atoms, standing.free)
+    else:
+        weak = find_weak_pairs_tonight(paths, atoms, night, standing.free)
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
     so_far = _find_components(found)

@@ -35,48 +35,54 @@ NAME_NUMBERS = {
 }
 """Numbers of an atom's names and of their ends, stored (mapped_atoms.py): hashing texts is most of the cost of blocks."""
 BLOCK_COLUMNS = ["atom_id", "title", *NAME_NUMBERS, "duration_ms"]
-READING, SWAPPED = "reading", "swapped"
-REPEATED = (READING, SWAPPED)
-"""Kinds of which an atom may have one block twice."""
+BLOCKS_PER_ATOM = 31
+"""Blocks of an atom, besides the readings of a mixed title."""
 NO_NAME = pl.lit("").hash()
 _SLOTS = (pl.col("duration_ms") // SLOT_MS, -1 - (pl.col("duration_ms") + SLOT_MS // 2) // SLOT_MS)
 _TITLE_ENDS, _ARTIST_ENDS = ("title_front", "title_back"), ("artist_front", "artist_back")
 
 
-def list_blocks(atoms: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield kind, and block, atom_id, mark of the atoms that have a block of it; a kind may come twice. `atoms`: BLOCK_COLUMNS, mark."""
+def list_blocks(atoms: pl.DataFrame, readings: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield block, atom_id, mark of the atoms that have a block, kind by kind. An atom has each block once.
+
+    `atoms`: BLOCK_COLUMNS, mark. `readings`: atom_id, readings (one a row), mark of those of them with a mixed title, each once.
+    """
     numbers = atoms.with_columns(has_artist=pl.col("artist") != NO_NAME, **{f"slot_{place}": slot for place, slot in enumerate(_SLOTS)})
     timed = numbers.filter(pl.col("duration_ms").is_not_null())
     named, timed_named = numbers.filter("has_artist"), timed.filter("has_artist")
-    yield READING, _number(named, READING, (READING,))
+    yield _list_reading_blocks(named, readings)
     for slot in ("slot_0", "slot_1"):
-        yield f"title {slot}", _number(timed, slot, ("title", slot))
-        yield f"artist {slot}", _number(timed_named, slot, ("artist", slot))
+        yield _number(timed, ("title", slot))
+        yield _number(timed_named, ("artist", slot))
         for end in _TITLE_ENDS:
-            yield f"{end} {slot}", _number(timed, slot, (end, slot))
+            yield _number(timed, (end, slot))
             for other in _ARTIST_ENDS:
-                yield f"{end} {other} {slot}", _number(timed_named, slot, (end, other, slot))
-        yield f"artist ends {slot}", _number(timed_named, slot, (*_ARTIST_ENDS, slot))
+                yield _number(timed_named, (end, other, slot))
+        yield _number(timed_named, (*_ARTIST_ENDS, slot))
     for end in _TITLE_ENDS:
-        yield f"artist {end}", _number(named, "end", ("artist", end))
+        yield _number(named, ("artist", end))
         for other in _ARTIST_ENDS:
-            yield f"{end} {other}", _number(named, "ends", (end, other))
+            yield _number(named, (end, other))
     for other in _ARTIST_ENDS:
-        yield f"title {other}", _number(named, "end", ("title", other))
-    yield "title ends", _number(numbers, "ends", _TITLE_ENDS)
+        yield _number(named, ("title", other))
+    yield _number(numbers, _TITLE_ENDS)
     # A title under an artist on one side, and under none on the other; and the two fields swapped.
-    yield "title", _number(numbers, "title", ("title",))
-    yield SWAPPED, _number(named, SWAPPED, ("title", "artist"))
-    yield SWAPPED, _number(named, SWAPPED, ("artist", "title"))
+    yield _number(numbers, ("title",))
+    yield _number(named, ("title", "artist"), "swapped")
+    yield _number(named.filter(pl.col("title") != pl.col("artist")), ("artist", "title"), "swapped")
 
 
-def list_reading_blocks(readings: pl.DataFrame) -> pl.DataFrame:
-    """Return block, atom_id, mark of readings (atom_id, readings: one a row, mark), of the kind READING."""
-    return _number(readings, READING, ("readings",))
+def _list_reading_blocks(named: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
+    own, read = _number(named, ("reading",), "reading"), _number(readings, ("readings",), "reading")
+    if read.is_empty():
+        return own
+    # The own names of an atom may be one of its readings.
+    known = own.join(read, on="atom_id", how="semi")
+    return pl.concat([own, read.join(known, on=["atom_id", "block"], how="anti")])
 
 
-def _number(numbers: pl.DataFrame, kind: str, parts: tuple[str, ...]) -> pl.DataFrame:
-    return numbers.select("atom_id", "mark", block=_hash_block(kind, parts))
+def _number(numbers: pl.DataFrame, parts: tuple[str, ...], kind: str = "") -> pl.DataFrame:
+    return numbers.select("atom_id", "mark", block=_hash_block(kind or " ".join(parts), parts))
 
 
 @cache  # three dozen expressions, each built once instead of once for each piece of a table

@@ -13,7 +13,7 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import match_weights
-from pipeline.linkage.block_pairs import PAIR_SCHEMA, count_common_blocks, read_readings
+from pipeline.linkage.block_pairs import Search, count_common_blocks, read_readings
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
 from pipeline.linkage.guards import Letters, add_compared_columns
@@ -66,14 +66,18 @@ def find_standing(atoms: AtomSource, components: pl.DataFrame) -> Standing:
 
 def find_weak_pairs(atoms: AtomSource, free: pl.Series) -> WeakPairs:
     """Return the pairs worth weighing, at least one of them among `free` (of `Standing`)."""
-    found = [PAIR_SCHEMA.to_frame(), *(filter_worth_weighing(pairs, atoms) for pairs in count_common_blocks(atoms, free))]
-    return WeakPairs(pl.concat(found).unique(["a", "b"]).sort("a", "b"), free)
+    readings = read_readings(atoms)
+    pairs = count_common_blocks(atoms, Search(free, readings))
+    return WeakPairs(filter_worth_weighing(pairs, atoms, readings).sort("a", "b"), free)
 
 
-def filter_worth_weighing(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
-    """Return the pairs (a, b, and any other columns) whose names can be those of one recording; FailingRowsError names a faulty pair."""
+def filter_worth_weighing(pairs: pl.DataFrame, atoms: AtomSource, readings: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs (a, b, and any other columns) whose names can be those of one recording; FailingRowsError names a faulty pair.
+
+    `readings`: as `block_pairs.read_readings` returns.
+    """
     rows = read_sides(atoms, pairs, ["atom_id", *_NUMBERS, "title_key"])
-    marked = _filter_alike_titles(mark_shared_readings(pairs, rows, read_readings(atoms)), rows)
+    marked = _filter_alike_titles(mark_shared_readings(pairs, rows, readings), rows)
     rows = read_sides(atoms, marked, TABLES["atom"].column_names)
     possible = run_on_rows(marked, lambda some: filter_possible_pairs(add_compared_columns(some, rows)).select("a", "b"), ("a", "b"))
     return pairs.join(possible, on=["a", "b"], how="semi")

@@ -8,35 +8,45 @@ are worth weighing (weak_pairs.py); their bits, which depend on all atoms, are f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms
-from pipeline.linkage.block_pairs import PAIR_SCHEMA, BlockChanges, count_common_blocks, list_atom_blocks, read_readings
-from pipeline.linkage.weak_pairs import WeakPairs, filter_worth_weighing, find_weak_pairs
+from pipeline.linkage.block_pairs import AtomSource, BlockChanges, Search, list_atom_blocks, read_readings
+from pipeline.linkage.pair_buckets import count_all_common_blocks, find_all_weak_pairs
+from pipeline.linkage.weak_pairs import WeakPairs, filter_worth_weighing
 
 if TYPE_CHECKING:
-    from pipeline.linkage.block_pairs import AtomSource
+    from collections.abc import Callable
+
     from pipeline.linkage.incremental.night import Night
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
 
+Source = TypeVar("Source", bound=AtomSource)
+
 
 def find_weak_pairs_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series) -> WeakPairs:
-    """Return what `weak_pairs.find_weak_pairs` returns, from the pairs of the base if their files are there."""
+    """Return what `pair_buckets.find_all_weak_pairs` returns, from the pairs of the base if their files are there."""
     known = mapped_atoms.read_mapped_weak_pairs(night.files, night.find_folder)
     if known is None:
-        return find_weak_pairs(atoms, free)
+        return find_all_weak_pairs(paths, atoms, free)
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     gone, made = (change.filter(pl.col("change") == kind)["atom_id"] for kind in ("gone", "made"))
-    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free)
+    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free, partial(count_all_common_blocks, paths))
 
 
 def update_weak_pairs(
-    known: WeakPairs, before: AtomSource, atoms: AtomSource, changed: tuple[pl.Series, pl.Series], free: pl.Series
+    known: WeakPairs,
+    before: Source,
+    atoms: Source,
+    changed: tuple[pl.Series, pl.Series],
+    free: pl.Series,
+    count_blocks: Callable[[Source, Search], pl.DataFrame],
 ) -> WeakPairs:
     """Return the pairs worth weighing among `atoms`.
 
@@ -46,11 +56,13 @@ def update_weak_pairs(
         atoms: tables of the atoms now.
         changed: ids of the atoms that are gone, and of those that were not there.
         free: of `Standing`, now.
+        count_blocks: does what `block_pairs.count_common_blocks` does.
     """
     gone, made = changed
     freed = free.filter(~free.is_in(pl.concat([known.free, made]).implode()))
-    changes = BlockChanges(made.sort(), freed, list_atom_blocks(before, read_readings(before), gone))
-    found = pl.concat([PAIR_SCHEMA.to_frame(), *count_common_blocks(atoms, free, changes)]).unique(["a", "b"])
+    left_blocks = list_atom_blocks(before, read_readings(before), gone.sort())
+    readings = read_readings(atoms)
+    found = count_blocks(atoms, Search(free, readings, BlockChanges(made.sort(), freed, left_blocks.sort())))
     # The pairs of an atom that lost its code were not known in full, so all of them are found again.
     left = pl.concat([gone, freed]).implode()
     is_free = pl.col("a").is_in(free.implode()) | pl.col("b").is_in(free.implode())
@@ -58,5 +70,5 @@ def update_weak_pairs(
     counted = kept.join(found, on=["a", "b"], how="left", suffix="_more")
     counted = counted.select("a", "b", pl.col("blocks") + pl.col("blocks_more").fill_null(0)).filter(pl.col("blocks") > 0)
     # A pair of unchanged atoms that gains a block and was not known failed the comparison, and fails it again.
-    new = filter_worth_weighing(found.filter(pl.col("blocks") > 0).join(kept, on=["a", "b"], how="anti"), atoms)
+    new = filter_worth_weighing(found.filter(pl.col("blocks") > 0).join(kept, on=["a", "b"], how="anti"), atoms, readings)
     return WeakPairs(pl.concat([counted, new]).sort("a", "b"), free)

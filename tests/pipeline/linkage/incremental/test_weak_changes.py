@@ -10,6 +10,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage import block_pairs, weak_blocks
+from pipeline.linkage.block_pairs import Search, count_common_blocks
 from pipeline.linkage.incremental.weak_changes import update_weak_pairs
 from pipeline.linkage.mixed_fields import number_reading
 from pipeline.linkage.weak_blocks import BLOCK_COLUMNS, NAME_NUMBERS
@@ -125,14 +126,13 @@ def are_equal(one: WeakPairs, other: WeakPairs) -> bool:
 def test_pairs_of_a_night_equal_those_of_a_full_search(seed: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", limit)
     monkeypatch.setattr(block_pairs, "ATOMS_AT_A_TIME", (1000, 17)[seed % 2])
-    monkeypatch.setattr(block_pairs, "PAIRED_AT_A_TIME", 7)
     world = World(seed)
     before, known = world.table(), find_weak_pairs(world.table(), world.free())
     met = known.pairs.height
     for share in (0.02, 0.3, 0.0, 0.1, 0.05):
         changed = world.pass_by(share)
         after = world.table()
-        known = update_weak_pairs(known, before, after, changed, world.free())
+        known = update_weak_pairs(known, before, after, changed, world.free(), count_common_blocks)
         assert are_equal(known, find_weak_pairs(after, world.free()))
         before, met = after, met + known.pairs.height
     assert met > 0
@@ -149,32 +149,19 @@ def test_block_that_grows_above_the_limit_takes_its_pairs_along(monkeypatch: pyt
     known = find_weak_pairs(few, free)
     assert known.pairs.select("a", "b").rows() == [(1, 2)]
     many, all_ids = world.table(), pl.Series("atom_id", [1, 2, 3, 4, 5, 6])
-    grown = update_weak_pairs(known, few, many, (all_ids.head(0), all_ids.tail(4)), all_ids)
+    grown = update_weak_pairs(known, few, many, (all_ids.head(0), all_ids.tail(4)), all_ids, count_common_blocks)
     assert grown.pairs.is_empty()
-    shrunk = update_weak_pairs(grown, many, few, (all_ids.tail(4), all_ids.head(0)), free)
+    shrunk = update_weak_pairs(grown, many, few, (all_ids.tail(4), all_ids.head(0)), free, count_common_blocks)
     assert are_equal(shrunk, known)
-
-
-def test_rows_of_blocks_that_are_never_searched_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", 3)
-    blocks = pl.DataFrame({"block": [7] * 5 + [8] * 5, "atom_id": range(10), "mark": [0] * 5 + [0, 0, 0, block_pairs._ADDED, 0]})
-    blocks = blocks.cast({"block": pl.UInt64, "mark": pl.UInt8})
-    for is_repeated, kept in ((False, {}), (True, {7: 5, 8: 5})):
-        wanted = block_pairs._WantedBlocks(pl.Series([8, 7], dtype=pl.UInt64), is_repeated=is_repeated)
-        for rows in blocks.iter_slices(2):
-            wanted.take(rows)
-        assert dict(wanted.list_members().group_by("block").len().sort("block").iter_rows()) == kept
-    # With four atoms, one of them new, a block was searched the night before.
-    wanted = block_pairs._WantedBlocks(pl.Series([8, 9], dtype=pl.UInt64), is_repeated=False)
-    wanted.take(blocks.tail(4))
-    assert wanted.list_members()["atom_id"].to_list() == [6, 7, 8, 9]
 
 
 def test_number_of_common_blocks_counts_each_kind_once() -> None:
     world = World(0, atoms=2)
     for row in world.rows.values():
-        row |= {"artist_key": "dido", "title_key": "dido", "names": ["dido"], "variant": "", "duration_ms": None}
-    table = world.table()
-    (found,) = block_pairs.count_common_blocks(table, world.free() if len(world.free()) else pl.Series([1]))
-    kinds = {kind for kind, rows in weak_blocks.list_blocks(table.tables["atom"].select(BLOCK_COLUMNS).with_columns(mark=0)) if rows.height}
-    assert found["blocks"].to_list() == [len(kinds)]
+        row |= {"artist_key": "dido", "title_key": "dido", "names": ["dido"], "variant": "", "duration_ms": 1000}
+    table, none = world.table(), pl.DataFrame(schema={"atom_id": pl.Int64, "readings": pl.UInt64, "mark": pl.UInt8})
+    found = count_common_blocks(table, Search(pl.Series([1]), none.drop("mark")))
+    atoms = table.tables["atom"].select(BLOCK_COLUMNS).with_columns(mark=pl.lit(0, pl.UInt8))
+    kinds = [rows for rows in weak_blocks.list_blocks(atoms, none) if rows.height]
+    # Title and artist are one text, so the swapped fields are no block of their own.
+    assert found["blocks"].to_list() == [len(kinds)] == [weak_blocks.BLOCKS_PER_ATOM - 1]
