@@ -18,11 +18,11 @@ from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, list_parts, scan_table
-from pipeline.engine.pool import map_ordered, start_workers
+from catalog_store.tables.files import list_parts, scan_table
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import staged_records
-from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, find_decided_members
+from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.link_edges import find_link_edges
@@ -51,19 +51,18 @@ BYTES_PER_TRACK = 35
 """Memory that the positions of one track take while they are compared."""
 
 
-def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int) -> pl.DataFrame:
+def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int, pool: Pool) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
-    with start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
-        # A code ends in a running number, so its last digits spread the claims evenly.
-        claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
-        of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
-        with _regroup_atoms(paths, claims.select("atom_id", "bucket").unique(), pool) as spill:
-            jobs = ((bucket, of_bucket[bucket]) for bucket in count_bucket_rows(spill))
-            by_code = list(map_ordered(partial(_find_code_edges, spill), jobs, pool=pool))
-        candidates = list(map_ordered(_find_artist_typos, list_parts(paths.table("atom")), pool=pool))
-        # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
-        with _regroup_atoms(paths, _place_shared_titles(paths, buckets, pool), pool) as spill:
-            candidates += map_ordered(partial(_find_title_typos, spill), list(count_bucket_rows(spill)), pool=pool)
+    # A code ends in a running number, so its last digits spread the claims evenly.
+    claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
+    of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
+    with _regroup_atoms(paths, claims.select("atom_id", "bucket").unique(), pool) as spill:
+        jobs = [(bucket, of_bucket[bucket]) for bucket in count_bucket_rows(spill)]
+        by_code = list(map_ordered(partial(_find_code_edges, spill), jobs, pool=pool))
+    candidates = list(map_ordered(_find_artist_typos, list_parts(paths.table("atom")), pool=pool))
+    # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
+    with _regroup_atoms(paths, _place_shared_titles(paths, buckets, pool), pool) as spill:
+        candidates += map_ordered(partial(_find_title_typos, spill), list(count_bucket_rows(spill)), pool=pool)
     return pl.concat([TABLES["edge"].build_empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
 
@@ -81,12 +80,11 @@ def _find_title_typos(spill: Path, bucket: int) -> pl.DataFrame:
     return find_same_title_edges(read_bucket(spill, bucket))
 
 
-def find_all_key_edges(paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series) -> pl.DataFrame:
-    """Return the edges of keys with one recording left, of all atoms. The arguments are those of `find_key_edges`."""
+def find_all_key_edges(paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series, pool: Pool) -> pl.DataFrame:
+    """Return the edges of keys with one recording left, of all atoms. `components`, `doubtful`: as for `find_key_edges`."""
     components, atom_ids = components.sort("atom_id"), doubtful.sort().to_frame("atom_id")
-    jobs = ((part, _select_atoms(components, part), _select_atoms(atom_ids, part)["atom_id"]) for part in list_parts(paths.table("atom")))
-    with start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
-        return pl.concat([TABLES["edge"].build_empty(), *map_ordered(_find_key_edges, jobs, pool=pool)])
+    jobs = [(part, _select_atoms(components, part), _select_atoms(atom_ids, part)["atom_id"]) for part in list_parts(paths.table("atom"))]
+    return pl.concat([TABLES["edge"].build_empty(), *map_ordered(_find_key_edges, jobs, pool=pool)])
 
 
 def _find_key_edges(job: tuple[Path, pl.DataFrame, pl.Series]) -> pl.DataFrame:
@@ -116,7 +114,7 @@ def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame, pool: Pool) -> Itera
     spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     placed = placed.sort("atom_id")
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
-    jobs = ((number, part, _select_atoms(placed, part)) for number, part in enumerate(list_parts(paths.table("atom"))))
+    jobs = [(number, part, _select_atoms(placed, part)) for number, part in enumerate(list_parts(paths.table("atom")))]
     for _ in map_ordered(partial(_send_atoms, spill), jobs, pool=pool):
         pass
     yield spill

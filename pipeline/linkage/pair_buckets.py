@@ -22,10 +22,8 @@ import polars as pl
 
 from catalog_store.array_files import map_array, write_array
 from catalog_store.memory_budget import get_budget
-from catalog_store.tables.files import count_rows
-from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
-from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL
 from pipeline.linkage.block_pairs import (
     PAIR_SCHEMA,
     Search,
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pipeline.engine.pool import Pool
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
 
@@ -61,23 +60,25 @@ class _Place(NamedTuple):
     firsts: pl.Series
 
 
-def find_all_weak_pairs(paths: BuildPaths, atoms: MappedAtoms, free: pl.Series) -> WeakPairs:
+def find_all_weak_pairs(paths: BuildPaths, atoms: MappedAtoms, free: pl.Series, pool: Pool) -> WeakPairs:
     """Return what `weak_pairs.find_weak_pairs` returns."""
-    pairs = _search(paths, atoms, Search(free, read_readings(atoms)), _find_worthy_pairs)
+    pairs = _search(paths, atoms, Search(free, read_readings(atoms)), _find_worthy_pairs, pool)
     return WeakPairs(pairs.sort("a", "b"), free)
 
 
-def count_all_common_blocks(paths: BuildPaths, atoms: MappedAtoms, search: Search) -> pl.DataFrame:
+def count_all_common_blocks(paths: BuildPaths, atoms: MappedAtoms, search: Search, pool: Pool) -> pl.DataFrame:
     """Return what `block_pairs.count_common_blocks` returns."""
-    return _search(paths, atoms, search, _sum_pairs)
+    return _search(paths, atoms, search, _sum_pairs, pool)
 
 
-def _search(paths: BuildPaths, atoms: MappedAtoms, search: Search, finish: Callable[[_Place, int], pl.DataFrame]) -> pl.DataFrame:
+def _search(
+    paths: BuildPaths, atoms: MappedAtoms, search: Search, finish: Callable[[_Place, int], pl.DataFrame], pool: Pool
+) -> pl.DataFrame:
     """Return what `finish` returns of all ranges of free atoms."""
     ranges = 1 + count_searched_blocks(search) // get_budget().fit_rows(BYTES_PER_BLOCK, BLOCKS_PER_RANGE)
     step = max(1, -(-len(search.free) // ranges))
     gone = None if search.changes is None else search.changes.gone
-    with _open_folder(paths) as folder, start_workers(is_small=count_rows(paths.table("atom")) < ROWS_FOR_A_POOL) as pool:
+    with _open_folder(paths) as folder:
         write_array(folder / "slots.npy", mark_slots(atoms, search))
         search.readings.write_ipc(folder / "readings.arrow", compression="uncompressed")
         place = _Place(paths, folder, search.free.gather_every(step))

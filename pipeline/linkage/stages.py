@@ -16,6 +16,8 @@ import polars as pl
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, read_table, scan_table, write_table
+from pipeline.engine.pool import start_workers
+from pipeline.engine.progress import enter_section
 from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
 Facts = dict[str, int]
@@ -102,14 +105,17 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
 
 def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge` and `audio_comparison`. LinkageError names platforms and records when two cannot be compared."""
-    with report_failing_records(paths):
-        return _write_edge_table(paths, buckets or count_buckets(count_rows(paths.table("atom"))))
+    rows = count_rows(paths.table("atom"))
+    # One pool for all turns: each would start anew for a CPU second a process.
+    with report_failing_records(paths), start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
+        return _write_edge_table(paths, buckets or count_buckets(rows), pool)
 
 
-def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
+def _write_edge_table(paths: BuildPaths, buckets: int, pool: Pool) -> Facts:
     night, atoms = read_night(paths), open_tonight(paths)
     if night.base is None:
-        found = find_code_and_typo_edges(paths, atoms, buckets)
+        found = find_code_and_typo_edges(paths, atoms, buckets, pool)
+        enter_section("positions")
         positions = find_all_positions(paths, atoms)
     else:
         found = find_changed_code_and_typo_edges(paths, atoms, night)
@@ -118,11 +124,13 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
     between_platforms, judged = find_platform_edges(paths, atoms, positions)
     # For the next night. Verdicts stay valid, because an atom with any change is another atom.
     write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
+    enter_section("sounds, takes and versions")
     found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
     versions = pair_versions(atoms)
     found = pl.concat([found, find_all_take_edges(paths, atoms), find_version_edges(atoms, versions)])
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].build_empty() if night.base is None else night.read("audio_comparison"))
     found = pl.concat([found, audio.find_edges()])
+    enter_section("aligned releases")
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
     components = _find_components(found)
     standing = find_standing(atoms, components)
@@ -131,17 +139,22 @@ def _write_edge_table(paths: BuildPaths, buckets: int) -> Facts:
         found = pl.concat([found, aligned])
         components = _find_components(found)
         standing = find_standing(atoms, components)
+    enter_section("pairs for weak signals")
     if night.base is None:
-        weak = find_all_weak_pairs(paths, atoms, standing.free)
+        weak = find_all_weak_pairs(paths, atoms, standing.free, pool)
     else:
-        weak = find_weak_pairs_tonight(paths, atoms, night, standing.free)
+        weak = find_weak_pairs_tonight(paths, atoms, night, standing.free, pool)
+    enter_section("weak signals")
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
     so_far = _find_components(found)
     doubtful = list_doubtful_atoms(versions)
     # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read whole.
+    enter_section("keys")
     by_key = (
-        find_all_key_edges(paths, so_far, doubtful) if night.base is None else find_key_edges(read_untimed_keys(atoms), so_far, doubtful)
+        find_all_key_edges(paths, so_far, doubtful, pool)
+        if night.base is None
+        else find_key_edges(read_untimed_keys(atoms), so_far, doubtful)
     )
     found = pl.concat([found, by_key])
     # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table
+from catalog_store.tables.files import count_rows, read_table
+from pipeline.engine.pool import Pool
 from pipeline.linkage import mapped_atoms
 from pipeline.linkage.block_pairs import AtomSource, BlockChanges, Search, list_atom_blocks, read_readings
 from pipeline.linkage.pair_buckets import count_all_common_blocks, find_all_weak_pairs
@@ -29,15 +30,20 @@ if TYPE_CHECKING:
 
 Source = TypeVar("Source", bound=AtomSource)
 
+ATOMS_FOR_A_POOL = 3_000_000
+"""Atoms from which a night lists blocks in a pool. A million atoms take some 3 CPU seconds, starting two processes 2."""
 
-def find_weak_pairs_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series) -> WeakPairs:
+
+def find_weak_pairs_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series, pool: Pool) -> WeakPairs:
     """Return what `pair_buckets.find_all_weak_pairs` returns, from the pairs of the base if their files are there."""
     known = mapped_atoms.read_mapped_weak_pairs(night.files, night.find_folder)
     if known is None:
-        return find_all_weak_pairs(paths, atoms, free)
+        return find_all_weak_pairs(paths, atoms, free, pool)
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     gone, made = (change.filter(pl.col("change") == kind)["atom_id"] for kind in ("gone", "made"))
-    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free, partial(count_all_common_blocks, paths))
+    # The pool would take more of a smaller night than it saves.
+    own = pool if count_rows(paths.table("atom")) >= ATOMS_FOR_A_POOL else Pool(1, None)
+    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free, partial(count_all_common_blocks, paths, pool=own))
 
 
 def update_weak_pairs(

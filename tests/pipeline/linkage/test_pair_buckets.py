@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.engine import shuffle
+from pipeline.engine.pool import Pool
 from pipeline.linkage import block_pairs, pair_buckets, stages, weak_blocks
 from pipeline.linkage.block_pairs import BlockChanges, Search, count_common_blocks, list_atom_blocks, read_readings
 from pipeline.linkage.mapped_atoms import MappedAtoms, open_tonight
@@ -58,7 +59,7 @@ def bucket_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
 def test_pairs_by_buckets_equal_those_in_memory(
     built: BuildPaths, atoms: MappedAtoms, free: pl.Series, bucket_rows: dict[str, set[int]]
 ) -> None:
-    found = find_all_weak_pairs(built, atoms, free)
+    found = find_all_weak_pairs(built, atoms, free, Pool(1, None))
     assert found.pairs.height > 10
     assert found.pairs.equals(find_weak_pairs(atoms, free).pairs)
     assert min(map(len, bucket_rows.values())) > 2
@@ -73,7 +74,7 @@ def test_differences_by_buckets_equal_those_in_memory(
     readings, every = read_readings(atoms), atoms.read_rows("atom", ["atom_id"])["atom_id"].sort()
     gone = list_atom_blocks(atoms, readings, every.gather_every(7)).sort()
     search = Search(free, readings, BlockChanges(every.gather_every(5), free.gather_every(4), gone))
-    found = count_all_common_blocks(built, atoms, search).sort("a", "b")
+    found = count_all_common_blocks(built, atoms, search, Pool(1, None)).sort("a", "b")
     assert {-1, 1} <= set(found["blocks"].sign())
     assert found.equals(count_common_blocks(atoms, search).sort("a", "b"))
     assert min(map(len, bucket_rows.values())) > 2
