@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -20,16 +25,24 @@ from tests.waiting import until_in_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 
 def published(place: Path) -> str:
     """Publish a catalog of thirty tracks in `place`, create an account store with one account, and return the account's key."""
-    publish_as(place, "first")
+    shutil.copytree(_publish_first(), place / "catalog", symlinks=True)
     accounts = Accounts.open(make_migrated_file(place))
     key = accounts.keys.create(accounts.create("tester", "scale").account_id).key
     accounts.close()
     return key
+
+
+@cache
+def _publish_first() -> Path:
+    """Return the root of a catalog for tests to copy, because publishing takes 0.7 CPU seconds."""
+    place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place)
+    publish_as(place, "first")
+    return place / "catalog"
 
 
 def publish_as(place: Path, snapshot_id: str) -> None:

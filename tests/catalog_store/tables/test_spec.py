@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import duckdb
 import polars as pl
 import pytest
 
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.spec import FLOAT, INT64, TEXT, TEXT_LIST, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SMALL = Table(
     "small",
@@ -28,18 +33,24 @@ def test_every_reference_names_a_table_and_a_column(table: Table) -> None:
             assert TABLES[other].get_column(key).type == column.type
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a database for one table of each name."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
 @pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)
-def test_ddl_makes_a_commented_table_of_the_same_shape(table: Table) -> None:
-    with duckdb.connect() as file:
-        file.execute(table.render_ddl())
-        described = file.execute(
-            f"SELECT column_name, is_nullable, comment FROM duckdb_columns() WHERE table_name = '{table.name}'"
-        ).fetchall()
-        assert described == [(c.name, c.nullable, c.description) for c in table.columns]
-        file.register("empty", table.build_empty().to_arrow())
-        file.execute(f'INSERT INTO "{table.name}" SELECT * FROM empty')
-        comment = file.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [table.name]).fetchone()
-        assert comment == (table.description,)
+def test_ddl_makes_a_commented_table_of_the_same_shape(database: duckdb.DuckDBPyConnection, table: Table) -> None:
+    database.execute(table.render_ddl())
+    described = database.execute(
+        f"SELECT column_name, is_nullable, comment FROM duckdb_columns() WHERE table_name = '{table.name}'"
+    ).fetchall()
+    assert described == [(c.name, c.nullable, c.description) for c in table.columns]
+    database.register("empty", table.build_empty().to_arrow())
+    database.execute(f'INSERT INTO "{table.name}" SELECT * FROM empty')
+    comment = database.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [table.name]).fetchone()
+    assert comment == (table.description,)
 
 
 @pytest.mark.parametrize("table", ALL_TABLES, ids=lambda table: table.name)

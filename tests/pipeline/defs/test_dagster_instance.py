@@ -78,10 +78,10 @@ def start_run(instance: dg.DagsterInstance, pid: int | None) -> dg.DagsterRun:
     return run
 
 
-def test_only_the_run_of_a_dead_process_is_failed(tmp_path: Path) -> None:
+def test_only_the_run_of_a_dead_process_is_failed() -> None:
     with subprocess.Popen(["true"]) as gone:  # noqa: S607
         gone.wait()
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         dead, alive, unknown, ended = (start_run(instance, pid) for pid in (gone.pid, os.getpid(), None, gone.pid))
         instance.report_dagster_event(dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, ended.job_name), ended.run_id)
         assert fail_runs_of_dead_processes(instance) == [dead.run_id]
@@ -90,10 +90,10 @@ def test_only_the_run_of_a_dead_process_is_failed(tmp_path: Path) -> None:
         assert states == ["FAILURE", "STARTED", "STARTED", "SUCCESS"]
 
 
-def test_run_that_ends_between_two_looks_is_not_failed(tmp_path: Path) -> None:
+def test_run_that_ends_between_two_looks_is_not_failed() -> None:
     with subprocess.Popen(["true"]) as gone:  # noqa: S607
         gone.wait()
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         run = start_run(instance, gone.pid)
         listed = instance.get_runs()
         instance.report_dagster_event(dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, run.job_name), run.run_id)
@@ -112,7 +112,7 @@ def test_old_runs_are_removed_except_the_makers_of_assets(tmp_path: Path, days: 
     (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
     resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"), keep_run_days=days)
     definitions = build_definitions({"catalog": resource})
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         landing = [dg.AssetKey(["landing", "suggestions"])]
         job = definitions.resolve_implicit_global_asset_job_def()
         assert job.execute_in_process(asset_selection=landing, instance=instance).success

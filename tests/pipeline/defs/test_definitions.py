@@ -26,9 +26,14 @@ if TYPE_CHECKING:
     from tests.conftest import BuiltWorld
 
 
-@pytest.fixture
-def definitions(tmp_path: Path) -> dg.Definitions:
-    return build_definitions({"catalog": CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"))})
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("definitions")
+
+
+@pytest.fixture(scope="module")
+def definitions(place: Path) -> dg.Definitions:
+    return build_definitions({"catalog": CatalogResource(root=str(place / "catalog"), dumps=str(place / "dumps"))})
 
 
 def test_every_table_after_staging_is_an_asset_with_its_columns(definitions: dg.Definitions) -> None:
@@ -108,10 +113,8 @@ def test_every_table_has_a_blocking_check_of_its_spec(definitions: dg.Definition
     }
 
 
-def test_one_platform_can_be_materialised_alone_with_its_facts(
-    definitions: dg.Definitions, tmp_path: Path, built_world: BuiltWorld
-) -> None:
-    shutil.copytree(built_world.dumps / "store_a", tmp_path / "dumps" / "store_a")
+def test_one_platform_can_be_materialised_alone_with_its_facts(definitions: dg.Definitions, place: Path, built_world: BuiltWorld) -> None:
+    shutil.copytree(built_world.dumps / "store_a", place / "dumps" / "store_a")
     job = definitions.resolve_implicit_global_asset_job_def()
     with dg.DagsterInstance.ephemeral() as instance:
         result = job.execute_in_process(
