@@ -12,6 +12,7 @@ Add a kind of evidence here.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,13 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.labels import NO_LABEL
 from pipeline.build.listed_names import find_listed_pairs
 from pipeline.build.name_forms import build_label_key, build_release_key
+from pipeline.build.workbench import read_spilled, spill_frame
+from pipeline.engine.pool import Pool
 from pipeline.linkage.connected_components import label_components
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pipeline.build.workbench import Workbench
 
@@ -112,36 +116,58 @@ _IN_BLOCK = "SELECT p.*, n.block FROM {pairs} p JOIN (SELECT node AS node_a, blo
 def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
     """Yield every node with its group in blocks: node, group (the smallest node)."""
     bench.keep("here", _HERE)
+    blocks = range(1 + int(bench.read_frame("SELECT count(*) FROM node").item()) // NODES_PER_BLOCK)
+    # Evidence is collected for the blocks that a killed build has not grouped. It costs less than the texts before it.
+    is_open = not bench.checkpoints.is_finished("group", len(blocks))
+    if is_open:
+        _collect_evidence(bench, blocks)
+    files = bench.checkpoints.run("group", partial(_group_block, bench), blocks, Pool(1, None))
+    if is_open:
+        bench.drop("block_node", "block_tie", "block_listed", "open_pair", "open_node", "open_fact", "open_works", "open_cluster")
+    yield from map(read_spilled, files)
+
+
+def _collect_evidence(bench: Workbench, blocks: range) -> None:
+    """Make the ties of all blocks, their open pairs, and the facts about these."""
     bench.keep("works", _WORKS)
     find_listed_pairs(bench)
     bench.keep("same_name", _SAME_NAME)
     bench.load("other_tie", _find_other_names(bench))
     bench.keep("tie", _TIE)
-    blocks = _cut_blocks(bench)
+    _cut_blocks(bench, len(blocks))
     # Most names have one bearer after the ties. Facts are collected for the clusters of open pairs alone.
-    for block in range(blocks):
-        nodes, firm, ties = _read_block(bench, block)
-        clusters = group_nodes(firm, ties)
-        listed = bench.read_frame(f"SELECT node_a, node_b, is_owned FROM block_listed WHERE block = {block} ORDER BY ALL")
-        pairs = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
-        ends = pl.concat([pairs["node_a"], pairs["node_b"]]).implode()
-        bench.append("open_pair", pairs.with_columns(block=pl.lit(block)))
-        bench.append("open_node", clusters.filter(pl.col("group").is_in(ends)).with_columns(block=pl.lit(block)))
+    found = bench.checkpoints.run("find_open", partial(_find_open, bench), blocks, Pool(1, None))
+    for number, (pairs, nodes) in enumerate(found):
+        bench.append("open_pair", read_spilled(pairs).with_columns(block=pl.lit(number)))
+        bench.append("open_node", read_spilled(nodes).with_columns(block=pl.lit(number)))
     _collect_facts(bench)
-    for block in range(blocks):
-        nodes, firm, ties = _read_block(bench, block)
-        odds = weigh_likeness(
-            bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_pair WHERE block = {block} ORDER BY ALL"),
-            bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_fact WHERE block = {block}"),
-            bench.read_frame(f"SELECT node, works FROM open_works JOIN open_cluster USING (node) WHERE block = {block} ORDER BY node"),
-            find_shared_names(firm.filter(~pl.col("is_placeholder"))),
-        )
-        yield attach(group_nodes(firm, ties, odds), nodes, ties)
-    bench.drop("block_node", "block_tie", "block_listed", "open_pair", "open_node", "open_fact", "open_works", "open_cluster")
 
 
-def _cut_blocks(bench: Workbench) -> int:
-    """Make `block_node`, `block_tie`, `block_listed`, each in the order of blocks, and empty steps of open pairs; return how many.
+def _find_open(bench: Workbench, block: int) -> tuple[Path, Path]:
+    """Return a file of the open pairs of clusters of a block, and one of the nodes of these clusters."""
+    _, firm, ties = _read_block(bench, block)
+    clusters = group_nodes(firm, ties)
+    listed = bench.read_frame(f"SELECT node_a, node_b, is_owned FROM block_listed WHERE block = {block} ORDER BY ALL")
+    pairs = _find_open_pairs(firm.filter(~pl.col("is_placeholder")), clusters, listed)
+    nodes = clusters.filter(pl.col("group").is_in(pl.concat([pairs["node_a"], pairs["node_b"]]).implode()))
+    pair_file, node_file = (bench.spill / f"{name}-{block:06d}.arrow" for name in ("open_pair", "open_node"))
+    return spill_frame(pair_file, pairs), spill_frame(node_file, nodes)
+
+
+def _group_block(bench: Workbench, block: int) -> Path:
+    """Return a file of node, group of a block."""
+    nodes, firm, ties = _read_block(bench, block)
+    odds = weigh_likeness(
+        bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_pair WHERE block = {block} ORDER BY ALL"),
+        bench.read_frame(f"SELECT * EXCLUDE (block) FROM open_fact WHERE block = {block}"),
+        bench.read_frame(f"SELECT node, works FROM open_works JOIN open_cluster USING (node) WHERE block = {block} ORDER BY node"),
+        find_shared_names(firm.filter(~pl.col("is_placeholder"))),
+    )
+    return spill_frame(bench.spill / f"group-{block:06d}.arrow", attach(group_nodes(firm, ties, odds), nodes, ties))
+
+
+def _cut_blocks(bench: Workbench, blocks: int) -> None:
+    """Make `block_node`, `block_tie`, `block_listed`, each in the order of blocks, and empty steps of open pairs.
 
     All nodes of a name are in one block, as are names that a tie or a listed name joins. So each block is grouped alone.
     """
@@ -149,14 +175,12 @@ def _cut_blocks(bench: Workbench) -> int:
     names = pl.concat([edges["one"], edges["other"]]).unique().sort()
     first = label_components(names.to_numpy(), edges["one"].to_numpy(), edges["other"].to_numpy())
     bench.load("name_family", pl.DataFrame({"key_no": names, "first_no": first}))
-    blocks = 1 + int(bench.read_frame("SELECT count(*) FROM node").item()) // NODES_PER_BLOCK
     bench.keep("block_node", _BLOCK_NODE.format(blocks=blocks))
     bench.keep("block_tie", _IN_BLOCK.format(pairs="tie"))
     bench.keep("block_listed", _IN_BLOCK.format(pairs="listed_pair"))
     bench.drop("works", "other_name", "other_tie", "lead", "tie", "listed_pair", "name_family")
     bench.keep("open_pair", _OPEN_PAIR)
     bench.keep("open_node", 'SELECT node, node AS "group", 0 AS block FROM node LIMIT 0')
-    return blocks
 
 
 def _read_block(bench: Workbench, block: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

@@ -15,9 +15,11 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.name_forms import NUMBERED, build_label_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import LABEL_NAME, render_rank_sql
-from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.build.workbench import Workbench, open_workbench, read_spilled, spill_frame
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.paths import BuildPaths
 
 NO_LABEL = "^(not on label|no label|none|unknown label|unsigned|self released|self release|independent)($| )"
@@ -38,10 +40,12 @@ def build_labels(paths: BuildPaths) -> dict[str, int]:
     """Write label_source and label (counts still 0), and return row counts."""
     with open_workbench(paths, "labels") as bench:
         bench.keep("labelled", _LABELLED)
-        bench.derive("name_key", _NAME, _build_name_keys)
+        bench.derive_texts("any_name_key", _NAME, _build_name_keys)
+        # Names that mean `no label` get no key. The joins below then leave out their releases.
+        bench.keep("name_key", "FROM any_name_key WHERE NOT means_no_label")
         bench.keep("node", _NODE)
         bench.keep("release_node", _RELEASE_NODE)
-        bench.load("node_group", _group(bench))
+        bench.load("node_group", read_spilled(bench.checkpoints.run_once("group", lambda: _group(bench))))
         assign_node_ids(bench, "label", _MEMBER)
         return {"label_sources": bench.write("label_source", _LABEL_SOURCE), "labels": bench.write("label", _LABEL)}
 
@@ -50,10 +54,9 @@ _NAME = "SELECT name FROM (SELECT label_name AS name FROM labelled UNION SELECT 
 
 
 def _build_name_keys(names: pl.DataFrame) -> pl.DataFrame:
-    # Names that mean `no label` get no key. The joins below then leave out their releases.
-    return names.with_columns(
-        key=build_label_key(pl.col("name")), is_numbered=pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1
-    ).filter(~pl.col("key").str.contains(NO_LABEL))
+    key = build_label_key(pl.col("name"))
+    is_numbered = pl.col("name").str.extract(NUMBERED).cast(pl.Int32) > 1
+    return names.with_columns(key=key, is_numbered=is_numbered, means_no_label=key.str.contains(NO_LABEL))
 
 
 _NODE = f"""
@@ -112,8 +115,8 @@ SELECT fact.*, bearers FROM fact JOIN (SELECT kind, value, count(*) AS bearers F
 """Facts about open clusters. Labels of one name with the same artists are one."""
 
 
-def _group(bench: Workbench) -> pl.DataFrame:
-    """Return node, group."""
+def _group(bench: Workbench) -> Path:
+    """Return a file of node, group."""
     nodes = bench.read_frame(
         "SELECT node, platform, key, is_placeholder, is_numbered, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare "
         "FROM node ORDER BY node"
@@ -130,7 +133,7 @@ def _group(bench: Workbench) -> pl.DataFrame:
         odds = weigh_likeness(pairs, bench.read_frame(_FACTS), bench.read_frame(_OPEN_WORKS), find_shared_names(firm))
         # Ties are counts of common recordings; lifted above all likeness, they are joined first.
         clusters = group_nodes(firm, ties.with_columns(pl.col("strength") * TIE), odds)
-    return attach(clusters, nodes, ties)
+    return spill_frame(bench.spill / "group.arrow", attach(clusters, nodes, ties))
 
 
 _MEMBER = """SELECT node, "group", platform || ':' || external_id AS source_key FROM node JOIN node_group USING (node)"""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engine.progress import enter_section
+from pipeline.build.workbench import read_spilled, spill_frame
 from pipeline.linkage.sorted_ids import assign_sorted_members
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.build.workbench import Workbench
 
 
@@ -19,8 +21,14 @@ def assign_node_ids(bench: Workbench, kind: str, members_sql: str) -> None:
 
     `members_sql` selects node, group, source_key. The nodes are numbered in the order of their keys.
     """
-    enter_section(f"node_{kind}")
-    count = bench.read_frame(f"SELECT count(*) FROM ({members_sql})").item()
-    members = bench.stream(f"SELECT * FROM ({members_sql}) ORDER BY node")
-    assigned = assign_sorted_members(bench.paths, kind, count, members)
-    bench.load_blocks(f"node_{kind}", (rows.rename({"entity_id": f"{kind}_id"}) for rows in assigned))
+
+    def assign() -> list[Path]:
+        count = bench.read_frame(f"SELECT count(*) FROM ({members_sql})").item()
+        members = bench.stream(f"SELECT * FROM ({members_sql}) ORDER BY node")
+        assigned = assign_sorted_members(bench.paths, kind, count, members)
+        return [
+            spill_frame(bench.spill / f"node_{kind}-{number:06d}.arrow", rows.rename({"entity_id": f"{kind}_id"}))
+            for number, rows in enumerate(assigned)
+        ]
+
+    bench.load_blocks(f"node_{kind}", map(read_spilled, bench.checkpoints.run_once(f"assign_{kind}_ids", assign)))

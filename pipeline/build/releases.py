@@ -45,7 +45,6 @@ from pipeline.build.release_buckets import PLACE_BITS, UNPLACED, open_release_bu
 from pipeline.build.release_dates import render_earliest_date_sql
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.pool import map_ordered
 from pipeline.linkage.connected_components import label_components
 from pipeline.linkage.sorted_ids import assign_sorted_members
 
@@ -72,22 +71,21 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
     with open_range_work(paths, "releases", count_rows(paths.table("recording_member"))) as work:
         buckets = open_release_buckets(paths, work)
         buckets.fill(paths, work)
-        groups = _group(buckets, work)
-        members = (
-            rows.join(groups, on="node", how="left", maintain_order="left").with_columns(pl.coalesce("group", "node"))
-            for rows in buckets.read_members()
-        )
-        buckets.write_ids(assign_sorted_members(paths, "release", int(buckets.platforms["nodes"].sum()), members))
-        del groups
+        if not work.checkpoints.is_finished("assign_ids", 1):
+            groups = _group(buckets, work)
+            work.checkpoints.run_once("assign_ids", lambda: _assign_ids(paths, buckets, groups))
+            del groups
         buckets.send_merged(paths, work)
-        places = map_ordered(partial(_choose_places, buckets), buckets.list_recording_ranges(), pool=work.pool)
+        places = work.run("choose_places", partial(_choose_places, buckets), buckets.list_recording_ranges())
         facts = {
             "release_sources": _write_table(paths, "release_source", buckets.read_sources()),
-            "recording_releases": _write_table(paths, "recording_release", places),
+            "recording_releases": _write_table(paths, "recording_release", map(pl.read_parquet, places)),
         }
         for kind in ("artist", "label"):
             write_name_map(paths.table(kind), f"{kind}_id", _name_map(buckets, kind))
-        facts["releases"] = _write_ranges(paths, map_ordered(partial(_build_range, buckets), buckets.list_release_ranges(), pool=work.pool))
+        built = work.run("build", partial(_build_range, buckets), buckets.list_release_ranges())
+        facts["releases"] = _write_table(paths, "release", (pl.read_parquet(release) for release, _ in built))
+        _write_table(paths, "release_provenance", (pl.read_parquet(reasons) for _, reasons in built))
     # The labels' stage ran before, because releases need its ids; so their releases can be counted only now.
     count_label_releases(paths)
     return facts
@@ -101,15 +99,12 @@ def _write_table(paths: BuildPaths, name: str, blocks: Iterable[pl.DataFrame]) -
     return writer.rows
 
 
-def _write_ranges(paths: BuildPaths, ranges: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> int:
-    """Write release and release_provenance, and return the number of releases."""
-    names = ("release", "release_provenance")
-    release, provenance = (EvenTableWriter(TABLES[name], paths.table(name)) for name in names)
-    with release, provenance:
-        for rows, reasons in ranges:
-            release.append(rows)
-            provenance.append(reasons)
-    return release.rows
+def _assign_ids(paths: BuildPaths, buckets: ReleaseBuckets, groups: pl.DataFrame) -> None:
+    members = (
+        rows.join(groups, on="node", how="left", maintain_order="left").with_columns(pl.coalesce("group", "node"))
+        for rows in buckets.read_members()
+    )
+    buckets.write_ids(assign_sorted_members(paths, "release", int(buckets.platforms["nodes"].sum()), members))
 
 
 def _open_steps(buckets: ReleaseBuckets, name: str, number: int) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
@@ -246,8 +241,8 @@ def separate_barcodes(groups: pl.DataFrame, partners: pl.DataFrame) -> pl.DataFr
     return marked.with_columns(group=pl.col("node").min().over("group", "label")).drop("partner_gtin", "label")
 
 
-def _choose_places(buckets: ReleaseBuckets, number: int) -> pl.DataFrame:
-    """Return the rows of recording_release of one range of recordings, and send what their releases need of them."""
+def _choose_places(buckets: ReleaseBuckets, number: int) -> Path:
+    """Return a file of the rows of recording_release of one range of recordings, and send what their releases need of them."""
     places = buckets.read_places(number).group_by("recording_id", "release_id").agg(pl.col("rank").min())
     with _open_steps(buckets, "places", number) as connection:
         steps = QuerySteps(connection)
@@ -256,11 +251,11 @@ def _choose_places(buckets: ReleaseBuckets, number: int) -> pl.DataFrame:
     buckets.send_totals(number, places.join(ranked, on="recording_id").rename({"release_id": "id"}))
     disc, track = pl.col("rank") // (1 << PLACE_BITS) % (1 << PLACE_BITS), pl.col("rank") % (1 << PLACE_BITS)
     known = {f"{name}_number": pl.when(value != UNPLACED).then(value) for name, value in (("disc", disc), ("track", track))}
-    return places.sort("recording_id", "release_id").select("recording_id", "release_id", **known)
+    return buckets.write("places", number, places.sort("recording_id", "release_id").select("recording_id", "release_id", **known))
 
 
-def _build_range(buckets: ReleaseBuckets, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Choose the values of one range of releases; return its rows of release and release_provenance."""
+def _build_range(buckets: ReleaseBuckets, number: int) -> tuple[Path, Path]:
+    """Choose the values of one range of releases; return a file of its rows of release, and one of release_provenance."""
     merged = buckets.read_merged(number)
     with _open_steps(buckets, "build", number) as connection:
         steps = QuerySteps(connection)
@@ -272,7 +267,8 @@ def _build_range(buckets: ReleaseBuckets, number: int) -> tuple[pl.DataFrame, pl
         load_other_names(steps, "SELECT artist_id, artist_name AS credited_as FROM merged")
         steps.keep("release", _RELEASE)
         release = steps.read_frame(order_sql(TABLES["release"], "FROM release"))
-        return release, steps.read_frame(order_sql(TABLES["release_provenance"], RELEASE_PROVENANCE))
+        reasons = steps.read_frame(order_sql(TABLES["release_provenance"], RELEASE_PROVENANCE))
+        return buckets.write("built_release", number, release), buckets.write("built_provenance", number, reasons)
 
 
 def _render_first_sql(field: str, chain: tuple[str, ...]) -> str:

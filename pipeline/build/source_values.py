@@ -80,8 +80,9 @@ def build_source_values(paths: BuildPaths) -> dict[str, int]:
         work.run("answer", partial(_answer, buckets), range(buckets.releases))
         made = work.run("build", partial(_build_range, spill), ranges)
         join_tables(_VALUES, paths.table("recording_source"), made)
-    with open_workbench(paths, "source_rejects") as bench:
-        rejects = bench.write("source_reject", "SELECT * FROM reject")
+        # Before the ranges go: a kill in between would repeat them.
+        with open_workbench(paths, "source_rejects") as bench:
+            rejects = bench.write("source_reject", "SELECT * FROM reject")
     return {"source_values": count_rows(paths.table("recording_source")), "rejects": rejects}
 
 

@@ -15,23 +15,24 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
+import polars as pl
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.pending_files import write_aside
 from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
+from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
-from pipeline.engine.pool import map_ordered, start_workers
+from pipeline.engine.pool import start_workers
 from pipeline.engine.progress import enter_section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    import polars as pl
 
     from catalog_store.tables.spec import Table
     from pipeline.paths import BuildPaths
@@ -42,6 +43,7 @@ Result = TypeVar("Result")
 SHOWN_CHARACTERS = 120
 """Characters of a query that a message shows."""
 
+_SESSION = "duckdb"
 _WORD = re.compile(r"\w+")
 
 TEXTS_PER_BUCKET = 250_000
@@ -122,13 +124,17 @@ class Workbench(QuerySteps):
 
     A step that runs out of memory runs again with the memory of all processes (`use_all_memory`). While workers are busy, a workbench only
     reads them buckets of texts, which are small.
+
+    A killed stage makes its named steps again. It goes on behind the tables that it has written and behind the finished inputs of its
+    `checkpoints`: buckets of texts, and blocks that a stage runs itself.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, paths: BuildPaths, stage: str, checkpoints: Checkpoints) -> None:
         """Show no table yet. A view opens all parts of its table, and a stage reads few tables."""
         super().__init__(connection)
         self.paths = paths
         self.stage = stage
+        self.checkpoints = checkpoints
         self.spill = name_spill_folder(paths, stage)
         self._hidden = {table.name: table for table in ALL_TABLES}
 
@@ -206,20 +212,25 @@ class Workbench(QuerySteps):
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
-        enter_section(name, buckets)
         select = f"SELECT {columns} FROM _text WHERE _hash % {buckets} = "
-        jobs = ((bucket, self.read_frame(f"{select}{number}")) for number, bucket in enumerate(names))
         with start_workers(is_small=rows < TEXTS_FOR_A_POOL) as pool:
-            yield from map_ordered(partial(_read_bucket, memory, function), jobs, pool=pool)
+            read = self.checkpoints.run(
+                name,
+                partial(_read_bucket, memory, function, self.spill),
+                range(buckets),
+                pool,
+                lambda number: (names[number], self.read_frame(f"{select}{number}")),
+            )
         memory.keep_only(f"{self.stage}-{name}", names)
         self.drop("_text")
+        yield from map(read_spilled, read)
 
     def write(self, name: str, sql: str) -> int:
         """Write the result of `sql` as table `name`, in the table's order, show it to later queries and return the row count.
 
         The columns of `sql` must be those of the table (absent nullable ones become null).
         """
-        return self._write(name, [sql])
+        return self._write_once(name, lambda: [sql])
 
     def write_parts(self, name: str, queries: Iterable[str], render_sql: Callable[[str], str] = "FROM {}".format) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
@@ -229,8 +240,11 @@ class Workbench(QuerySteps):
         recording_source as a whole wrote 36 GB for a table of .73 GB. `render_sql` returns the query that makes the rows of the table from
         those of one part, which it names.
         """
+        return self._write_once(name, partial(self._send_parts, name, queries, render_sql))
+
+    def _send_parts(self, name: str, queries: Iterable[str], render_sql: Callable[[str], str]) -> list[str]:
+        """Write the file of each part, and return the query of each."""
         files: dict[int, list[Path]] = {}
-        enter_section(name)
         for number, sql in enumerate(queries):
             # A folder for each query: one that runs again replaces its own files and no others.
             folder = self.spill / f"{name}-parts" / str(number)
@@ -239,17 +253,30 @@ class Workbench(QuerySteps):
             for part in list_folder(folder, "part=*"):
                 files.setdefault(int(part.name.removeprefix("part=")), []).extend(list_folder(part, "*.parquet"))
         parts = [quote_list(names) for _, names in sorted(files.items())]
-        return self._write(name, [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in parts])
+        return [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in parts]
+
+    def _write_once(self, name: str, list_queries: Callable[[], list[str]]) -> int:
+        """Write a table, unless a killed build has."""
+        folder = self.paths.table(name)
+
+        def write() -> tuple[int, dict[str, int]]:
+            rows = self._write(name, list_queries())
+            return rows, measure_parts(folder)
+
+        rows, parts = self.checkpoints.run_once(f"write_{name}", write)
+        # Nothing but its mark says that a table in the work folder is that of this stage.
+        if measure_parts(folder) != parts:
+            rows, _ = write()
+        self._show(TABLES[name], render_sql_source(folder))
+        return rows
 
     def _write(self, name: str, queries: list[str]) -> int:
         table = TABLES[name]
-        enter_section(name)
         try:
             rows = self._write_rows(table, queries)
         except duckdb.OutOfMemoryException:
             with use_all_memory(self.connection, self._describe(name)):
                 rows = self._write_rows(table, map(self._materialise, queries))
-        self._show(table, render_sql_source(self.paths.table(name)))
         return rows
 
     def _write_rows(self, table: Table, queries: Iterable[str]) -> int:
@@ -272,10 +299,27 @@ def _recall_all(function: Callable[[pl.DataFrame], pl.DataFrame], texts: pl.Data
 
 
 def _read_bucket(
-    memory: TextMemory, function: Callable[[pl.DataFrame, Recall], pl.DataFrame], job: tuple[str, pl.DataFrame]
-) -> pl.DataFrame:
+    memory: TextMemory, function: Callable[[pl.DataFrame, Recall], pl.DataFrame], folder: Path, job: tuple[str, pl.DataFrame]
+) -> Path:
     bucket, texts = job
-    return function(texts, partial(memory.recall, bucket))
+    return spill_frame(folder / f"{bucket}.arrow", function(texts, partial(memory.recall, bucket)))
+
+
+def spill_frame(file: Path, rows: pl.DataFrame) -> Path:
+    """Write the result of a finished input, and return the file."""
+    with write_aside(file) as pending:
+        rows.write_ipc(pending, compression="lz4")
+    return file
+
+
+def read_spilled(file: Path) -> pl.DataFrame:
+    """Return what `spill_frame` has written."""
+    return pl.read_ipc(file)
+
+
+def measure_parts(folder: Path) -> dict[str, int]:
+    """Return the bytes of each part of a table."""
+    return {part.name: part.stat().st_size for part in list_folder(folder, "part-*.parquet")}
 
 
 def order_sql(table: Table, sql: str) -> str:
@@ -291,12 +335,15 @@ def name_spill_folder(paths: BuildPaths, stage: str) -> Path:
 
 @contextmanager
 def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
-    """Open the workbench of `stage`; its spilled data is removed when it closes."""
+    """Open the workbench of `stage`; its spilled data is removed when it closes. Only a kill or an interruption leaves the folder."""
     spill = name_spill_folder(paths, stage)
-    # A killed step leaves its spilled data behind.
-    shutil.rmtree(spill, ignore_errors=True)
+    checkpoints = Checkpoints.open(spill)
+    # DuckDB spills into a folder of its own: what a killed process left there belongs to no connection.
+    shutil.rmtree(spill / _SESSION, ignore_errors=True)
     try:
-        with open_duckdb(spill) as connection:
-            yield Workbench(connection, paths, stage)
-    finally:
+        with open_duckdb(spill / _SESSION) as connection:
+            yield Workbench(connection, paths, stage, checkpoints)
+    except Exception:
         shutil.rmtree(spill, ignore_errors=True)
+        raise
+    shutil.rmtree(spill, ignore_errors=True)

@@ -14,17 +14,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from catalog_store.pending_files import remove_pending, write_aside
-from pipeline.engine.pool import map_ordered
+from pipeline.engine.pool import Pool, map_ordered
 from pipeline.engine.progress import enter_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.engine.pool import Pool
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
 
 _TOKEN = "token.txt"  # noqa: S105 - no secret
 _tokens: list[str] = []
@@ -47,6 +46,7 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         """Use a folder that `open` has prepared."""
         self._folder = folder
+        self._stages: set[str] = set()
 
     @classmethod
     def open(cls, folder: Path, *parameters: int) -> Self:
@@ -60,22 +60,40 @@ class Checkpoints:
         remove_pending(folder)
         return cls(folder)
 
-    def run(self, stage: str, function: Callable[[Item], Result], items: Sequence[Item], pool: Pool) -> list[Result]:
+    def run(
+        self,
+        stage: str,
+        function: Callable[[Any], Result],
+        items: Sequence[Item],
+        pool: Pool,
+        prepare: Callable[[Item], object] | None = None,
+    ) -> list[Result]:
         """Call `function` for each item that is not finished, and return the result of each item, in order.
 
-        What it writes must be whole when it returns, and must replace what a killed call left. No two calls of a step share a `stage`.
+        What it writes must be whole when it returns, and must replace what a killed call left. `prepare` turns an item into the argument
+        of its call, in this process and when its turn comes.
+
+        Raises:
+            ValueError: when two calls of a step share a `stage`. The second one would take the results of the first.
         """
+        if stage in self._stages:
+            raise ValueError(f"the step has a stage {stage!r} already: name this one otherwise")
+        self._stages.add(stage)
         is_finished = [self._name_mark(stage, number).exists() for number in range(len(items))]
-        rest = [job for job in enumerate(items) if not is_finished[job[0]]]
+        rest = ((number, prepare(item) if prepare else item) for number, item in enumerate(items) if not is_finished[number])
         with enter_block(stage, len(items), sum(is_finished)):
-            made = map_ordered(partial(self._run_one, stage, function), iter(rest), pool=pool)
+            made = map_ordered(partial(self._run_one, stage, function), rest, pool=pool)
             return [self._read_result(stage, number) if finished else next(made) for number, finished in enumerate(is_finished)]
+
+    def run_once(self, stage: str, function: Callable[[], Result]) -> Result:
+        """Call the function in this process, and return its result, unless a killed build has; then return the result of that call."""
+        return self.run(stage, lambda _: function(), [None], Pool(1, None))[0]
 
     def is_finished(self, stage: str, items: int) -> bool:
         """Return whether all of this number of items are finished."""
         return all(self._name_mark(stage, number).exists() for number in range(items))
 
-    def _run_one(self, stage: str, function: Callable[[Item], Result], job: tuple[int, Item]) -> Result:
+    def _run_one(self, stage: str, function: Callable[[Any], Result], job: tuple[int, object]) -> Result:
         number, item = job
         result = function(item)
         # Last, so that the mark gets its name after the outputs.

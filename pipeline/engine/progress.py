@@ -63,7 +63,7 @@ class StepProgress:
         self._read: Counter[str] = Counter()
         self._section = self._title = FIRST_SECTION
         self._inputs, self._done = 1, 0
-        self._passed = self._found = 0.0
+        self._passed = self._found = self._left_out = 0.0
         self._pace: float | None = 1.0 if is_own else None
         self._share = 0.0
 
@@ -80,7 +80,10 @@ class StepProgress:
             self._times[section] += 1
             self._section = section if self._times[section] == 1 else f"{section} {self._times[section]}"
             # A section that no run has met before takes its time from the next one.
-            self._passed = self._starts.get(self._section, self._passed)
+            start = self._starts.get(self._section, self._passed)
+            # Sections may be left out, such as those behind which a killed build goes on. They cost no time here.
+            self._left_out += max(start - self._passed, 0.0)
+            self._passed = start
         self._inputs, self._done, self._counted = inputs, finished, self._clock()
         if finished:
             self._found += max(self._expected.get(self._section, 0.0), 1e-9) * finished / inputs
@@ -140,7 +143,7 @@ class StepProgress:
         `done`: the seconds of the earlier run for what is done now.
         """
         prior = _TRUST * self._total if self._is_own else 0.0
-        made = max(done - self._found, 0.0)
+        made = max(done - self._found - self._left_out, 0.0)
         return (elapsed + prior) / (made + prior) if made + prior else None
 
 

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pipeline import __main__ as pipeline
-from pipeline.build import genre_buckets, links, recording_ranges
+from pipeline.build import artist_evidence, genre_buckets, links, recording_ranges, release_buckets, workbench
 from pipeline.engine import checkpoints, pool
 from pipeline.linkage import atom_tables, staged_records, stages
 
@@ -29,6 +29,10 @@ def cut_small() -> None:
         (recording_ranges, "RECORDINGS_PER_RANGE", RECORDINGS),
         (genre_buckets, "ROWS_PER_BUCKET", ROWS),
         (links, "ROWS_PER_BUCKET", ROWS),
+        (workbench, "TEXTS_PER_BUCKET", ROWS),
+        (artist_evidence, "NODES_PER_BLOCK", ROWS),
+        (release_buckets, "NODES_PER_BUCKET", ROWS),
+        (release_buckets, "RELEASES_PER_RANGE", ROWS),
         # With worker processes, several files are half written when the build is killed. Their start costs seconds, so one stage has them.
         (stages, "ROWS_FOR_A_POOL", 0),
     ):
@@ -51,12 +55,17 @@ def main() -> int:
         log_line(FINISHED)
 
     def run_and_log(
-        self: checkpoints.Checkpoints, stage: str, function: Callable[..., object], items: Sequence[object], of: pool.Pool
+        self: checkpoints.Checkpoints,
+        stage: str,
+        function: Callable[..., object],
+        items: Sequence[object],
+        of: pool.Pool,
+        prepare: Callable[..., object] | None = None,
     ) -> list[object]:
         for number in range(len(items)):
             if self._name_mark(stage, number).exists():
                 log_line(f"{stage} {number}: {FOUND}")
-        return run(self, stage, function, items, of)
+        return run(self, stage, function, items, of, prepare)
 
     pool.count_one = count_and_log
     checkpoints.Checkpoints.run = run_and_log

@@ -53,8 +53,9 @@ def test_section_counts_as_much_as_it_took_in_the_last_run(progress: StepProgres
 
 
 def test_finished_sections_correct_the_estimate(progress: StepProgress, clock: Clock) -> None:
-    clock.now += 100
-    progress.enter("join")
+    for section, seconds in (("read", 20), ("join", 80)):
+        clock.now += seconds
+        progress.enter(section)
     # Half of the step took twice its time. The last run still has a voice: 55 s of its 60 would have been 110.
     assert progress.describe().startswith("works: 50% done (join), about 1 min 32 s left; ")
 
@@ -113,6 +114,13 @@ def test_inputs_of_a_killed_build_are_done_and_cost_no_time(progress: StepProgre
     assert progress.is_resumed
     # The 10 s were those of the first section, so the rest goes on at the pace of the last run.
     assert progress.describe().startswith("works: 40% done (read, 3 of 4 parts), about 1 min 0 s left")
+
+
+def test_sections_that_are_left_out_are_done_and_cost_no_time(progress: StepProgress, clock: Clock) -> None:
+    clock.now += 10
+    progress.enter("write")
+    assert progress.measure() == pytest.approx(0.8)
+    assert progress.describe().startswith("works: 80% done (write), about 20 s left")
 
 
 def test_bytes_that_are_read_twice_count_once(clock: Clock) -> None:
