@@ -6,10 +6,12 @@ import polars as pl
 import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.remembered_texts import TextMemory
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import workbench
 from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.engine.checkpoints import use_token
 from pipeline.engine.duckdb_session import MemoryShortageError
 from pipeline.paths import BuildPaths
 
@@ -104,3 +106,39 @@ def test_step_that_fits_into_no_memory_names_itself_and_the_setting_and_leaves_t
             bench.keep("lists", LISTS)
         assert bench.read_frame("SELECT count(*) FROM label").item() == 1
         assert read_limits(bench) == limits
+
+
+def test_killed_stage_goes_on_behind_its_texts_and_tables_and_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbench, "TEXTS_PER_BUCKET", 6)
+    paths, read = BuildPaths(tmp_path), list[str]()
+    label, spill = paths.table("label"), paths.root / "work" / "spill" / "stage"
+
+    def measure(texts: pl.DataFrame) -> pl.DataFrame:
+        read.extend(texts["text"])
+        return texts.with_columns(size=pl.col("text").str.len_chars())
+
+    def run(number: int, *, is_killed: bool) -> list[int]:
+        """Return the ids in the table after the stage; it writes `number` unless it has written its table before."""
+        read.clear()
+        with use_token("tonight"), open_workbench(paths, "stage") as bench:
+            # Remembered texts would hide whether a bucket is read again.
+            monkeypatch.setattr(workbench, "open_text_memory", lambda _paths: TextMemory.open(tmp_path / "texts", "program", anew=True))
+            bench.derive_texts("form", TEXTS.format(count=110), measure)
+            assert bench.read_frame("SELECT count(*) FROM form WHERE size = length(text)").item() == 77
+            assert bench.write("label", f"SELECT {number} AS label_id, 'a' AS name, 0 AS release_count") == 1
+            if is_killed:
+                raise KeyboardInterrupt
+            return bench.read_frame("SELECT label_id FROM label")["label_id"].to_list()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(1, is_killed=True)
+    assert len(read) == 77
+    with pytest.raises(KeyboardInterrupt):
+        run(2, is_killed=True)
+    assert read == []
+    # A table that somebody else has changed or removed is written again.
+    list_parts(label)[0].unlink()
+    assert run(3, is_killed=False) == [3]
+    assert not spill.exists()
+    assert run(4, is_killed=False) == [4]
+    assert len(read) == 77

@@ -63,3 +63,30 @@ def test_stages_of_one_step_are_marked_apart(tmp_path: Path) -> None:
         checkpoints = Checkpoints.open(tmp_path / "spill")
         checkpoints.run("words", partial(write_word, tmp_path / "log", None), WORDS, pool)
         assert not checkpoints.is_finished("lines", 1)
+
+
+def test_stage_name_is_used_once_in_a_step(tmp_path: Path) -> None:
+    with use_token("night"), start_workers(1) as pool:
+        checkpoints = Checkpoints.open(tmp_path / "spill")
+        assert checkpoints.run("sizes", len, ["a", "bb"], pool) == [1, 2]
+        with pytest.raises(ValueError, match="'sizes'"):
+            checkpoints.run("sizes", len, ["ccc", "dddd"], pool)
+
+
+def test_inputs_are_prepared_for_unfinished_items_only(tmp_path: Path) -> None:
+    prepared = []
+
+    def prepare(word: str) -> str:
+        prepared.append(word)
+        return word * 2
+
+    for words in (WORDS[:2], WORDS):
+        with use_token("night"), start_workers(1) as pool:
+            assert Checkpoints.open(tmp_path / "spill").run("sizes", len, words, pool, prepare) == [2 * len(word) for word in words]
+    assert prepared == WORDS
+
+
+def test_work_of_this_process_is_done_once(tmp_path: Path) -> None:
+    for answer in ("first", "second"):
+        with use_token("night"):
+            assert Checkpoints.open(tmp_path / "spill").run_once("group", lambda answer=answer: answer) == "first"
