@@ -86,8 +86,8 @@ def build_releases(paths: BuildPaths) -> dict[str, int]:
         built = work.run("build", partial(_build_range, buckets), buckets.list_release_ranges())
         facts["releases"] = _write_table(paths, "release", (pl.read_parquet(release) for release, _ in built))
         _write_table(paths, "release_provenance", (pl.read_parquet(reasons) for _, reasons in built))
-    # The labels' stage ran before, because releases need its ids; so their releases can be counted only now.
-    count_label_releases(paths)
+        # The labels' stage ran before, because releases need its ids; so their releases can be counted only now.
+        count_label_releases(paths)
     return facts
 
 
