@@ -21,7 +21,7 @@ from catalog_store.tables import QUALITY_TABLES, TABLES
 from catalog_store.tables.files import count_rows
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
-from pipeline.build.step_fingerprint import compute_step_fingerprint
+from pipeline.build.step_fingerprint import compute_step_fingerprint, hash_program
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, TableState, WorkState
 from pipeline.defs.retries import try_again_later
@@ -240,7 +240,8 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
     def show_progress(self, step: str) -> Iterator[None]:
         """Report at intervals how far a step is and how long the rest of the build takes, by its last run and the last build."""
         typical = read_typical_seconds()
-        own = read_section_seconds(self.paths.sections, step)
+        program = hash_program()
+        own = read_section_seconds(self.paths.sections, step, program)
         last = next(iter(read_build_costs(self.paths.costs)), None) if own else None
         seconds = {cost.step: cost.seconds for cost in last.steps} if last else {name: sum(each.values()) for name, each in typical.items()}
         later = None
@@ -251,7 +252,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         with show_progress(progress, self.report):
             yield
         if not progress.is_resumed:
-            write_section_seconds(self.paths.sections, step, progress.seconds)
+            write_section_seconds(self.paths.sections, step, program, progress.seconds)
 
     def _ensure_claim(self) -> Holder:
         holder = self._holder or Holder(uuid.uuid4().hex, f"process {os.getpid()}")

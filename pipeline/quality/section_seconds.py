@@ -1,7 +1,8 @@
 """Seconds of each section of a step in its last whole run, a file for each step, for the progress of the next build.
 
-A step that has never run here takes the shares of a measured build of another catalog, `typical_seconds.json`. The files are a convenience:
-without them a step has no share to show. Out of scope: what a section is (pipeline/engine/progress.py).
+Another program may have other sections. A step that this program has never run here takes the shares of a measured build of another
+catalog, `typical_seconds.json`. The files are a convenience: without them a step has no share to show. Out of scope: what a section is
+(pipeline/engine/progress.py).
 """
 
 from __future__ import annotations
@@ -22,21 +23,28 @@ Sections = dict[str, float]
 """Seconds of each section, in the order in which the step entered them."""
 
 
-def read_section_seconds(folder: Path, step: str) -> Sections | None:
-    """Return the seconds that `write_section_seconds` has kept; None when there are none, or the file cannot be understood."""
+class _Run(msgspec.Struct, frozen=True):
+    program: str
+    seconds: Sections
+
+
+def read_section_seconds(folder: Path, step: str, program: str) -> Sections | None:
+    """Return the seconds that `write_section_seconds` has kept; None when there are none of this program, or the file is not readable."""
     try:
-        return msgspec.json.decode((folder / f"{step}.json").read_bytes(), type=Sections)
+        run = msgspec.json.decode((folder / f"{step}.json").read_bytes(), type=_Run)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
+    return run.seconds if run.program == program else None
 
 
-def write_section_seconds(folder: Path, step: str, seconds: Sections) -> None:
+def write_section_seconds(folder: Path, step: str, program: str, seconds: Sections) -> None:
     """Keep the seconds of a whole run, without sections too short to be seen. The file is replaced as a whole."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{step}.json"
     pending = file.with_suffix(".pending")
     least = LEAST_SHARE * sum(seconds.values())
-    pending.write_bytes(msgspec.json.encode({name: round(value, 3) for name, value in seconds.items() if value >= least}))
+    run = _Run(program, {name: round(value, 3) for name, value in seconds.items() if value >= least})
+    pending.write_bytes(msgspec.json.encode(run))
     pending.replace(file)
 
 

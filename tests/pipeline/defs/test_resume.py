@@ -11,6 +11,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
+from pipeline.build.step_fingerprint import hash_program
 from pipeline.defs import resources
 from pipeline.defs.resources import NIGHTLY, CatalogResource
 from pipeline.defs.table_steps import TableStep, build_table_assets, build_table_key
@@ -92,7 +93,7 @@ def test_step_reports_its_progress_by_its_last_run_and_the_last_build(build: Kil
     steps = (StepCost("labels", seconds=60, cpu_seconds=1), StepCost("works", seconds=30, cpu_seconds=1), StepCost("tracks", 20, 1))
     add_build_cost(BuildPaths(build.root).costs, BuildCost("last", 1, steps))
     for step in steps[:2]:
-        write_section_seconds(BuildPaths(build.root).sections, step.step, {"begin": step.seconds})
+        write_section_seconds(BuildPaths(build.root).sections, step.step, hash_program(), {"begin": step.seconds})
     shown = []
 
     @contextmanager
@@ -115,8 +116,8 @@ def test_step_reports_its_progress_by_its_last_run_and_the_last_build(build: Kil
 def test_last_run_of_a_step_is_the_last_one_that_ended(build: KilledBuild) -> None:
     build.run()
     sections = BuildPaths(build.root).sections
-    assert list(read_section_seconds(sections, "labels") or ()) == ["begin", "checks"]
-    assert read_section_seconds(sections, "works") is None
+    assert list(read_section_seconds(sections, "labels", hash_program()) or ()) == ["begin", "checks"]
+    assert read_section_seconds(sections, "works", hash_program()) is None
 
 
 def test_step_whose_table_was_changed_runs_again_with_all_later_ones(build: KilledBuild) -> None:
