@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalog_store.array_files import map_array
-from catalog_store.layered_order import compare_orders
+from catalog_store.array_files import map_array, read_in_blocks, release_pages
+from catalog_store.layered_order import ITEMS_PER_BLOCK, compare_orders
 from catalog_store.published_files import has_published, link_or_copy
 from catalog_store.ranked_ids import number_ids
 from catalog_store.search.layer_build import CUT_POSTINGS, ListNumbers
@@ -86,9 +87,16 @@ class BaseDocuments:
         """Return which documents of the base have the same names among `ids`, and the places of all of them there."""
         if not len(ids) or len(base_names) != len(self.digests):
             return np.zeros(len(self.digests), dtype=np.bool_), np.zeros(len(self.digests), dtype=np.uint32)
-        before, numbers = map_array(self.folder / "ids.npy"), number_ids(ids)
-        places = numbers[np.minimum(before, len(numbers) - 1)]
-        return (ids[places] == before) & (names[places] == base_names), places
+        numbers = number_ids(ids)
+        kept, places = np.empty(len(base_names), dtype=np.bool_), np.empty(len(base_names), dtype=np.uint32)
+        for first, before in zip(
+            count(0, ITEMS_PER_BLOCK), read_in_blocks(map_array(self.folder / "ids.npy"), ITEMS_PER_BLOCK), strict=False
+        ):
+            block = slice(first, first + len(before))
+            places[block] = now = numbers[np.minimum(before, len(numbers) - 1)]
+            kept[block] = (ids[now] == before) & (names[now] == base_names[block])
+            release_pages(base_names)
+        return kept, places
 
     @property
     def digests(self) -> NDArray[np.uint64]:
@@ -146,4 +154,5 @@ class BaseDocuments:
             # Tags ascend inside a bucket, so equal ones at this distance in one bucket are a pair that was cut.
             ends = begins + BASE_CAP - 1
             found.append(begins[np.searchsorted(starts, begins, side="right") == np.searchsorted(starts, ends, side="right")])
+            release_pages(tags)
         return np.concatenate(found)

@@ -54,7 +54,7 @@ def build_clusters(
 
     Args:
         atoms: atom_id, duration_ms, variant, record_count; at least of the atoms at the ends of edges.
-        edges: rows of `edge` between them.
+        edges: atom_id_a, atom_id_b, kind, score; the edges between them.
         cannot: atom_id_a, atom_id_b; pairs that never share a cluster.
         find_mates: takes components (as `find_components`) and returns atom_id_a, atom_id_b of the tracks of one release that are in one.
         parted: atom_id_a, atom_id_b; pairs that only a reviewed decision joins.
@@ -233,8 +233,8 @@ def _rebuild(atoms: pl.DataFrame, edges: pl.DataFrame, cannot_links: pl.DataFram
     apart, mates_of = _list_by_atom(cannot_links, parts), _list_by_atom(mates, parts)
 
     trust = pl.col("kind").replace_strict({kind: rank for rank, kind in enumerate(EDGE_KINDS)}, return_dtype=pl.Int8)
-    # The sort is total, so the result does not depend on the order in which edges were found.
-    ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b", "evidence")
+    # The result does not depend on the order in which edges were found: of two that this sort leaves equal, the second changes nothing.
+    ordered = edges.with_columns(trust=trust).sort("trust", -pl.col("score"), "atom_id_a", "atom_id_b")
     for one, other, kind in ordered.select("atom_id_a", "atom_id_b", "kind").iter_rows():
         low, high = sorted((cluster_of.find(one), cluster_of.find(other)))
         # Only `high` is checked, because cannot-links are stored in both directions.

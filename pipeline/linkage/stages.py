@@ -174,7 +174,8 @@ def write_clusters(paths: BuildPaths) -> Facts:
     Every night finds all clusters again: the components of all edges cost a second per ten million atoms, and few clusters fail a guard.
     Memory holds only the id of an atom without an edge: 12 bytes.
     """
-    found = read_table(TABLES["edge"], paths.table("edge"))
+    # Without the evidence of an edge, a text for people.
+    found = scan_table(TABLES["edge"], paths.table("edge")).select("atom_id_a", "atom_id_b", "kind", "score").collect()
     ends = clustering.find_linked_atoms(found)
     mapped = open_tonight(paths)
     atoms, every, count = [], np.empty(count_rows(paths.table("atom")), dtype=np.int64), 0
