@@ -70,7 +70,7 @@ class Checkpoints:
     ) -> list[Result]:
         """Call `function` for each item that is not finished, and return the result of each item, in order.
 
-        What it writes must be whole when it returns, and must replace what a killed call left. `prepare` turns an item into the argument
+        Its outputs must be whole when it returns, and must replace those of a killed call. `prepare` turns an item into the argument
         of its call, in this process and when its turn comes.
 
         Raises:

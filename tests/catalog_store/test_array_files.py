@@ -8,7 +8,7 @@ import numpy as np
 from catalog_store.array_files import map_array, read_in_blocks, release_pages, write_array
 
 ROWS = 8_000_000
-"""Of 8 bytes: 64 MB."""
+"""64 MB of numbers with 8 bytes each."""
 _MAPPED = re.compile(r"^Rss(?:File|Shmem):\s+(\d+) kB$", re.MULTILINE)
 """Files on disks, and those of a memory file system."""
 
