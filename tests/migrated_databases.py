@@ -16,6 +16,7 @@ def make_migrated_file(folder: Path) -> str:
     """Make the SQLite file `accounts.db` in `folder` and return its URL."""
     folder.mkdir(exist_ok=True)
     file = folder / "accounts.db"
+    file.touch(mode=0o600)  # else its first opening warns
     file.write_bytes(_read_migrated_file())
     return f"sqlite:///{file}"
 

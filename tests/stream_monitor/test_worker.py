@@ -95,6 +95,8 @@ def test_airing_is_written_while_it_plays(accounts: Accounts, songs: Index, show
         account_id, stream_id = new_stream(accounts, address)
         until(lambda: len(rows(accounts, stream_id)) == 4)
         until(lambda: rows(accounts, stream_id)[-1][2] >= 25)
+        # The airing is written before the end of the show is heard.
+        until(lambda: meters.heard_seconds._value.get() >= 121)
         now = accounts.streams.get(account_id, stream_id)
         assert (now.runtime_status, now.last_error, now.audio_format) == (RUNNING, None, "mp3float, 22050 Hz, mono")
         assert now.last_recognized_at is not None
