@@ -14,14 +14,14 @@ import polars as pl
 from catalog_store.pending_files import name_pending
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record
-from catalog_store.tables.files import count_rows, list_parts
+from catalog_store.tables.files import count_rows
 from pipeline.build.genre_strings import ENTITY_STRING, VOTED
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import QuerySteps
 from pipeline.engine.duckdb_session import open_duckdb
 from pipeline.engine.shuffle import count_bucket_rows, write_run
-from pipeline.linkage.staged_records import list_record_parts
+from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,9 +62,9 @@ class GenreBuckets(NamedTuple):
 
     def fill(self, paths: BuildPaths, work: RangeWork) -> None:
         """Send all strings. The steps `string` and `string_tag` are in the folder (see `write_step`)."""
-        work.map_slices("send_strings", self._send_strings, _list_parts(paths, "source_genre"))
+        work.map_slices("send_strings", self._send_strings, list_staged_parts(paths, "source_genre"))
         work.map_slices("send_records", self._send_records, list_record_parts(paths))
-        work.map_slices("send_tracks", self._send_tracks, _list_parts(paths, "source_release_track"))
+        work.map_slices("send_tracks", self._send_tracks, list_staged_parts(paths, "source_release_track"))
         work.run("join_entities", self._join_entities, count_bucket_rows(self.folder / "place"))
 
     def list_ranges(self) -> list[int]:
@@ -150,7 +150,3 @@ def _find_codes() -> pl.Expr:
 
 def _name_platforms(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col("platform").replace_strict(dict(enumerate(CATALOG_PLATFORMS)), return_dtype=pl.String))
-
-
-def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    return [part for folder in paths.staged(table) for part in list_parts(folder)]

@@ -23,11 +23,11 @@ from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_A
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
+from catalog_store.tables.files import count_rows, join_tables, write_table
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
 from pipeline.engine.shuffle import count_bucket_rows, write_run
-from pipeline.linkage.staged_records import list_record_parts
+from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,12 +77,12 @@ def build_links(paths: BuildPaths) -> dict[str, int]:
         spill = work.folder
         index = open_recording_index(paths, spill / "recordings", work.pool)
         buckets = _Buckets(spill, max(1, -(-records // ROWS_PER_BUCKET)), index)
-        linked = work.map_slices("send_relations", partial(_send_relations, buckets), _list_parts(paths, "source_link"))
+        linked = work.map_slices("send_relations", partial(_send_relations, buckets), list_staged_parts(paths, "source_link"))
         write_array(spill / "linked.npy", np.unique(np.concatenate([np.zeros(0, np.uint64), *linked])))
         work.map_slices("send_records", partial(_send_records, buckets), list_record_parts(paths))
-        work.map_slices("send_tracks", partial(_send_tracks, buckets), _list_parts(paths, "source_release_track"))
-        work.map_slices("send_track_counts", partial(_send_track_counts, buckets), _list_parts(paths, "source_release"))
-        work.map_slices("send_redirects", partial(_send_redirects, buckets), _list_parts(paths, "source_redirect"))
+        work.map_slices("send_tracks", partial(_send_tracks, buckets), list_staged_parts(paths, "source_release_track"))
+        work.map_slices("send_track_counts", partial(_send_track_counts, buckets), list_staged_parts(paths, "source_release"))
+        work.map_slices("send_redirects", partial(_send_redirects, buckets), list_staged_parts(paths, "source_redirect"))
         numbers = range(buckets.buckets)
         work.run("join_releases", partial(_join_releases, buckets), numbers)
         work.run("follow_redirects", partial(_follow_redirects, buckets), numbers)
@@ -215,8 +215,3 @@ def _mark_linked(buckets: _Buckets, releases: pl.Series) -> pl.Series:
         return pl.repeat(value=False, n=len(numbers), eager=True)
     places = np.minimum(np.searchsorted(linked, numbers), len(linked) - 1)
     return pl.Series(linked[places] == numbers)
-
-
-def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    folders = paths.staged(table)
-    return [part for folder in folders for part in list_parts(folder)]

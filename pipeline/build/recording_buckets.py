@@ -22,7 +22,7 @@ from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.audio_channels import remove_channels
-from pipeline.linkage.staged_records import list_record_parts
+from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +51,11 @@ class RecordingBuckets(NamedTuple):
 
     def fill(self, paths: BuildPaths, work: RangeWork) -> None:
         """Send the source records, their releases and their atoms, and the owners of codes."""
-        work.map_slices("index_releases", self._index_releases, _list_parts(paths, "source_release"))
+        work.map_slices("index_releases", self._index_releases, list_staged_parts(paths, "source_release"))
         work.run("seal_releases", self.releases.seal, range(self.releases.parts))
         self.releases.remove_entries()
         work.map_slices("send_records", self._send_records, list_record_parts(paths))
-        work.map_slices("send_tracks", self._send_tracks, _list_parts(paths, "source_release_track"))
+        work.map_slices("send_tracks", self._send_tracks, list_staged_parts(paths, "source_release_track"))
         pairs = zip(list_parts(paths.table("atom_member")), list_parts(paths.table("atom")), strict=True)
         work.run("send_atoms", partial(self._send_atoms, read_gone_atoms(paths.table)), enumerate(pairs))
         work.map_slices("send_owners", self._send_owners, list_parts(paths.table("isrc_owner")))
@@ -168,7 +168,3 @@ def open_buckets(paths: BuildPaths, work: RangeWork, last_day: str) -> Recording
 def count_code_parts(paths: BuildPaths) -> int:
     """Return the number of parts of `recording_isrc`."""
     return -(-count_rows(paths.table("isrc_owner")) // CODES_PER_PART)
-
-
-def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    return [part for folder in paths.staged(table) for part in list_parts(folder)]

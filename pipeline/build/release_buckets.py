@@ -31,7 +31,7 @@ from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import open_text_memory, open_workbench
 from pipeline.engine.number_index import NumberIndex, count_index_parts
 from pipeline.engine.shuffle import count_bucket_rows, write_run
-from pipeline.linkage.staged_records import list_record_parts
+from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -121,11 +121,11 @@ class ReleaseBuckets(NamedTuple):
             index.remove_entries()
         remastered = work.map_slices("send_records", self._send_records, list_record_parts(paths))
         write_array(self.folder / "remastered.npy", _pack_bits(remastered, count_rows(paths.table("recording_member")) + 1))
-        work.map_slices("send_tracks", self._send_tracks, _list_parts(paths, "source_release_track"))
+        work.map_slices("send_tracks", self._send_tracks, list_staged_parts(paths, "source_release_track"))
         work.run("sort_listings", self._sort_listings, self.list_buckets())
         self.remove("listing")
         self._write_own_artists(paths, work)
-        names = work.map_slices("key_editions", self._key_editions, _list_parts(paths, "source_release"))
+        names = work.map_slices("key_editions", self._key_editions, list_staged_parts(paths, "source_release"))
         self.memory.keep_only(FORMS, names)
         self.remove("node_index", "artist_index", "label_index")
         work.run("send_editions", self._send_editions, self.list_buckets())
@@ -210,7 +210,7 @@ class ReleaseBuckets(NamedTuple):
         """Send the texts of editions to the ranges of their ids, and listings to those of recordings."""
         work.run("send_places", self._send_places, self.list_buckets())
         self.remove("listings")
-        work.map_slices("send_merged", self._send_merged, _list_parts(paths, "source_release"))
+        work.map_slices("send_merged", self._send_merged, list_staged_parts(paths, "source_release"))
         self.remove("editions")
 
     def read_sources(self) -> Iterator[pl.DataFrame]:
@@ -455,7 +455,3 @@ def _pack_bits(found: list[npt.NDArray[np.int64]], count: int) -> npt.NDArray[np
 
 def _rank_platform(platform: str) -> int:
     return RECORDING_POSITION.index(platform) if platform in RECORDING_POSITION else len(RECORDING_POSITION)
-
-
-def _list_parts(paths: BuildPaths, table: str) -> list[Path]:
-    return [part for folder in paths.staged(table) for part in list_parts(folder)]

@@ -16,12 +16,12 @@ from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_rows, join_tables, list_parts
+from catalog_store.tables.files import count_rows, join_tables
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
 from pipeline.build.workbench import open_workbench
 from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
-from pipeline.linkage.staged_records import list_record_parts
+from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,10 +71,10 @@ def build_source_values(paths: BuildPaths) -> dict[str, int]:
         index = open_recording_index(paths, spill / "recordings", work.pool)
         buckets = _Buckets(spill, max(1, -(-releases // RELEASES_PER_BUCKET)), index)
         unnamed = set[str]().union(*work.map_slices("send_records", partial(_send_records, buckets), list_record_parts(paths)))
-        tracks = _list_parts(paths, "source_release_track", tuple(name for name in CATALOG_PLATFORMS if name in unnamed))
+        tracks = list_staged_parts(paths, "source_release_track", tuple(name for name in CATALOG_PLATFORMS if name in unnamed))
         work.map_slices("send_tracks", partial(_send_tracks, buckets), tracks)
-        work.map_slices("send_releases", partial(_send_releases, buckets), _list_parts(paths, "source_release"))
-        work.map_slices("send_genres", partial(_send_genres, buckets), _list_parts(paths, "source_genre"))
+        work.map_slices("send_releases", partial(_send_releases, buckets), list_staged_parts(paths, "source_release"))
+        work.map_slices("send_genres", partial(_send_genres, buckets), list_staged_parts(paths, "source_genre"))
         ranges = list(count_bucket_rows(spill / "record"))
         work.run("ask_releases", partial(_ask_releases, buckets), ranges)
         work.run("answer", partial(_answer, buckets), range(buckets.releases))
@@ -169,7 +169,3 @@ def _build_range(spill: Path, number: int) -> Path:
     with write_aside(folder) as pending:
         write_range(_VALUES, pending, rows.select(_VALUES.column_names))
     return folder
-
-
-def _list_parts(paths: BuildPaths, table: str, platforms: tuple[str, ...] = CATALOG_PLATFORMS) -> list[Path]:
-    return [part for folder in paths.staged(table, platforms) for part in list_parts(folder)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from catalog_store.record_keys.new_records import read_new_records
 from catalog_store.record_keys.place_numbers import read_place_numbers
@@ -46,9 +46,14 @@ class Slice(NamedTuple):
         return pl.scan_parquet(self.part).select(names).slice(self.start, self.rows).collect()
 
 
+def list_staged_parts(paths: BuildPaths, table: str, platforms: tuple[str, ...] = INPUTS) -> list[Path]:
+    """Return every part of a staging table, in the fixed order of platforms."""
+    return [part for folder in paths.staged(table, platforms) for part in list_parts(folder)]
+
+
 def list_record_parts(paths: BuildPaths) -> list[Path]:
-    """Return every part of `source_recording`, in the fixed order of platforms."""
-    return [part for folder in paths.staged("source_recording", CATALOG_PLATFORMS) for part in list_parts(folder)]
+    """Return every part of `source_recording`."""
+    return list_staged_parts(paths, "source_recording", CATALOG_PLATFORMS)
 
 
 def count_records(paths: BuildPaths) -> int:
