@@ -191,6 +191,11 @@ def count_rows(*folders: Path) -> int:
     return count
 
 
+def measure_parts(folder: Path) -> dict[str, int]:
+    """Return the bytes of each part of a table by its name; empty without a table."""
+    return {part.name: part.stat().st_size for part in list_folder(folder, "part-*.parquet")}
+
+
 def measure_bytes(folder: Path) -> int:
     """Return the bytes of all files below `folder`."""
     return sum(file.stat().st_size for file in list_tree(folder) if file.is_file())

@@ -287,7 +287,7 @@ SELECT c.*, a.artist_id, (c.recording_id // {ids})::INT AS part FROM credit_node
 def _write_source_credit(bench: Workbench) -> int:
     credited = _CREDITED.format(ids=RECORDINGS_PER_RANGE)
     if bench.read_frame("SELECT count(*) FROM credit_node").item() > MOST_CREDITS_SORTED:
-        return bench.write_parts("source_credit", [credited], _render_source_credit)
+        return bench.write_parts("source_credit", credited, _render_source_credit)
     bench.keep("credited", credited)
     written = bench.write("source_credit", _render_source_credit("credited"))
     bench.drop("credited")

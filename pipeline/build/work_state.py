@@ -29,6 +29,7 @@ from catalog_store.platforms import INPUTS, SUGGESTIONS
 from catalog_store.published_snapshots import find_current_folder, read_live_snapshot
 from catalog_store.snapshot import MANIFEST, RECOGNITION_FOLDER, SERVING_FOLDER
 from catalog_store.tables import TABLES
+from catalog_store.tables.files import measure_parts
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.dumps.staging.staging_writer import VERSION_FILE
 
@@ -197,7 +198,7 @@ class WorkState:
         layer, _, name = table.partition("/")
         if layer == "staging" or name not in TABLES:
             return {}
-        return {path.name: path.stat().st_size for path in list_folder(self._paths.table(name), "part-*.parquet")}
+        return measure_parts(self._paths.table(name))
 
     def _measure_files(self, files: Iterable[Path]) -> dict[str, int]:
         """Return the size of each of these files that exists, by path below the catalog's folder."""

@@ -23,7 +23,7 @@ from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
-from catalog_store.tables.files import EvenTableWriter, list_parts, render_sql_source
+from catalog_store.tables.files import EvenTableWriter, list_parts, measure_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
 from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
@@ -232,28 +232,21 @@ class Workbench(QuerySteps):
         """
         return self._write_once(name, lambda: [sql])
 
-    def write_parts(self, name: str, queries: Iterable[str], render_sql: Callable[[str], str] = "FROM {}".format) -> int:
+    def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str]) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
 
-        All `queries` together give its rows; each has a column `part`. Rows of a smaller part come first in the table's order. They go
-        through a file for each part, so that only narrow rows and single parts are sorted: at 3.7 million recordings, sorting
-        recording_source as a whole wrote 36 GB for a table of .73 GB. `render_sql` returns the query that makes the rows of the table from
-        those of one part, which it names.
+        The result of `sql` has a column `part`. Rows of a smaller part come first in the table's order. They go through files of each part,
+        so that only single parts are sorted. `render_sql` returns the query that makes the rows of the table from those of one part, which
+        it names.
         """
-        return self._write_once(name, partial(self._send_parts, name, queries, render_sql))
+        return self._write_once(name, partial(self._send_parts, name, sql, render_sql))
 
-    def _send_parts(self, name: str, queries: Iterable[str], render_sql: Callable[[str], str]) -> list[str]:
-        """Write the file of each part, and return the query of each."""
-        files: dict[int, list[Path]] = {}
-        for number, sql in enumerate(queries):
-            # A folder for each query: one that runs again replaces its own files and no others.
-            folder = self.spill / f"{name}-parts" / str(number)
-            folder.parent.mkdir(exist_ok=True)
-            self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
-            for part in list_folder(folder, "part=*"):
-                files.setdefault(int(part.name.removeprefix("part=")), []).extend(list_folder(part, "*.parquet"))
-        parts = [quote_list(names) for _, names in sorted(files.items())]
-        return [render_sql(f"read_parquet({names}, hive_partitioning = false)") for names in parts]
+    def _send_parts(self, name: str, sql: str, render_sql: Callable[[str], str]) -> list[str]:
+        """Write the files of each part, and return the query of each."""
+        folder = self.spill / f"{name}-parts"
+        self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
+        found = {int(part.name.removeprefix("part=")): quote_list(list_folder(part, "*.parquet")) for part in list_folder(folder, "part=*")}
+        return [render_sql(f"read_parquet({names}, hive_partitioning = false)") for _, names in sorted(found.items())]
 
     def _write_once(self, name: str, list_queries: Callable[[], list[str]]) -> int:
         """Write a table, unless a killed build has."""
@@ -315,11 +308,6 @@ def spill_frame(file: Path, rows: pl.DataFrame) -> Path:
 def read_spilled(file: Path) -> pl.DataFrame:
     """Return what `spill_frame` has written."""
     return pl.read_ipc(file)
-
-
-def measure_parts(folder: Path) -> dict[str, int]:
-    """Return the bytes of each part of a table."""
-    return {part.name: part.stat().st_size for part in list_folder(folder, "part-*.parquet")}
 
 
 def order_sql(table: Table, sql: str) -> str:

@@ -95,6 +95,19 @@ def change_rows(rows: Rows, chance: random.Random, night: int) -> None:
     add_recordings(rows, chance, range(1_000 * (night + 1), 1_000 * (night + 1) + 4))
 
 
+def build_nights(root: Path, rows: Rows, chance: random.Random, nights: int) -> Iterator[Path]:
+    """Yield the folder of each night, with an index over that of the night before and one made anew. Rows change from night to night."""
+    previous = None
+    for night in range(nights):
+        tables, folder = write_tables(root / f"tables-{night}", rows), root / f"night-{night}"
+        (folder / "serving").mkdir(parents=True)
+        build_search(tables, folder / "serving" / "search", previous=previous, digests=folder)
+        build_search(tables, folder / "anew")
+        yield folder
+        previous = folder
+        change_rows(rows, chance, night)
+
+
 def misspell(text: str, chance: random.Random) -> str:
     place = chance.randrange(len(text) + 1)
     return chance.choice([text, text, text[:place] + text[place + 1 :], text[:place] + "x" + text[place:], " ".join(text.split(" ")[::-1])])
@@ -132,17 +145,10 @@ def test_nights_answer_as_an_index_that_is_made_anew(tmp_path: Path, monkeypatch
     chance = random.Random(seed)  # noqa: S311 - test data
     rows: Rows = {"recording": [], "recording_artist": []}
     add_recordings(rows, chance, range(1, 400))
-    previous = None
-    for night in range(5):
-        tables, folder = write_tables(tmp_path / f"tables-{night}", rows), tmp_path / f"night-{night}"
-        (folder / "serving").mkdir(parents=True)
-        build_search(tables, folder / "serving" / "search", previous=previous, digests=folder)
-        build_search(tables, folder / "anew")
+    for night, folder in enumerate(build_nights(tmp_path, rows, chance, 5)):
         tonight, anew = SearchIndex(folder / "serving" / "search"), SearchIndex(folder / "anew")
         for asked in draw_questions(rows, 300, seed=night):
             assert answer(tonight, asked) == answer(anew, asked), asked
-        previous = folder
-        change_rows(rows, chance, night)
     shared = (folder / "serving" / "search" / "pair_documents.npy").stat().st_nlink
     assert shared == 5 if merged_at > 1 else shared < 5
     assert len(map_array(folder / "serving" / "search" / "delta" / "ids.npy")) > 50 or merged_at < 1
@@ -202,16 +208,9 @@ def test_base_and_delta_have_the_best_postings_of_every_pair(tmp_path: Path, mon
     chance = random.Random(seed)  # noqa: S311 - test data
     rows: Rows = {"recording": [], "recording_artist": []}
     add_recordings(rows, chance, range(1, 400))
-    previous = None
-    for night in range(6):
-        tables, folder = write_tables(tmp_path / f"tables-{night}", rows), tmp_path / f"night-{night}"
-        (folder / "serving").mkdir(parents=True)
-        build_search(tables, folder / "serving" / "search", previous=previous, digests=folder)
-        build_search(tables, folder / "anew")
+    for folder in build_nights(tmp_path, rows, chance, 6):
         layers, anew = _read_postings(folder / "serving" / "search"), _read_postings(folder / "anew")
         assert all({*found[:7]} <= {*layers[pair]} for pair, found in anew.items())
-        previous = folder
-        change_rows(rows, chance, night)
     assert (folder / "serving" / "search" / "pair_documents.npy").stat().st_nlink == 6
     assert sum(map(np.count_nonzero, moves)) > 5
 
