@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import signal
 import sys
 import threading
 import time
@@ -26,6 +25,7 @@ from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from catalog_store.errors import SnapshotInvalidError
 from catalog_store.log import log_json
 from catalog_store.snapshot import CURRENT, MANIFEST, find_role, read_manifest
+from catalog_store.stop_signals import run_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -221,9 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 fresh.replace(options.state_folder / STATE_FILE)
 
     scrubber = Scrubber(options.catalog, options.mb_per_second * 1e6, options.pause_seconds, write_state)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: scrubber.stop())
-    scrubber.run()
+    run_until_signal(scrubber.run, scrubber.stop)
     return 0
 
 

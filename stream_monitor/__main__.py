@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -21,6 +20,7 @@ from account_store.errors import AccountError, UnavailableError
 from account_store.streams.leases import LEASE_SECONDS
 from audio_recognition.matcher_process.client import MatcherClient
 from catalog_store.log import log_json
+from catalog_store.stop_signals import run_until_signal
 from outbound_http import InvalidAllowListError, Outbound, read_allow_list
 from stream_monitor.capture.decoders import Decoders
 from stream_monitor.catalog import LiveCatalog
@@ -48,8 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.stack_size(_STACK_BYTES)
     restrict_to_core(options.core)
     stopping = threading.Event()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, lambda _number, _frame: stopping.set())
+    return run_until_signal(lambda: _monitor(options, stopping), stopping.set)
+
+
+def _monitor(options: argparse.Namespace, stopping: threading.Event) -> int:
     try:
         engine = open_engine(parse_url(options.accounts))
         migrate(engine)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from catalog_api.jobs.job_worker import JobWorker
 from catalog_api.live_catalog import LiveCatalog
 from catalog_api.settings import SettingsError, load_settings
 from catalog_store.log import log_json
+from catalog_store.stop_signals import run_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,12 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A name of its own in the log: operators count the workers that serve a snapshot by their lines.
     live = LiveCatalog(settings.catalog, what="snapshot of jobs", verify_contents=False, look_seconds=settings.look_seconds)
     worker = JobWorker(accounts, live, settings.jobs_folder, settings.url_templates)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: worker.stop())
     live.follow()
     log.info("the job worker has started", folder=str(settings.jobs_folder))
     try:
-        worker.run()
+        run_until_signal(worker.run, worker.stop)
     finally:
         live.close()
         accounts.close()

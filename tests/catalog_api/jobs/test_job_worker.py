@@ -206,12 +206,24 @@ def test_files_go_when_nobody_needs_them(bench: Bench, monkeypatch: pytest.Monke
 def working(bench: Bench, catalog: Path) -> Iterator[subprocess.Popen[bytes]]:
     settings = {"CATALOG_API_CATALOG": catalog, "CATALOG_API_ACCOUNTS_URL": bench.url, "CATALOG_API_JOBS_FOLDER": bench.root}
     environment = {**os.environ, **{name: str(value) for name, value in settings.items()}}
-    process = subprocess.Popen([sys.executable, "-m", "catalog_api.jobs"], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-X", "faulthandler", "-m", "catalog_api.jobs"]
+    with (bench.root.parent / "worker.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log)
     try:
         yield process
     finally:
         process.kill()
         process.wait()
+
+
+def _stop(bench: Bench, worker: subprocess.Popen[bytes]) -> None:
+    worker.terminate()
+    try:
+        assert worker.wait(PATIENCE_SECONDS) == 0
+    except subprocess.TimeoutExpired:
+        worker.send_signal(signal.SIGABRT)
+        worker.wait()
+        pytest.fail(f"the worker does not stop; its threads are in:\n{(bench.root.parent / 'worker.log').read_text()[-5_000:]}")
 
 
 @pytest.mark.slow
@@ -235,8 +247,7 @@ def test_a_job_whose_worker_is_killed_twice_has_the_result_and_the_price_of_anot
         assert bench.count_used() == len(rows)
         with working(bench, catalog) as worker:
             until(lambda: bench.get(job).status not in UNFINISHED, "the end", worker)
-            worker.terminate()
-            assert worker.wait(PATIENCE_SECONDS) == 0
+            _stop(bench, worker)
         found, whole = bench.get(job), bench.create(rows, "csv")
         assert (found.status, found.charged, bench.count_used()) == (SUCCEEDED, len(rows), len(rows))
         bench.run(whole)
