@@ -37,7 +37,7 @@ from pipeline.linkage.id_registry import RegistryError, require_registry
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import read_build_costs
 from pipeline.quality.gate import Limits
-from pipeline.quality.section_seconds import read_section_seconds, read_typical_seconds, write_section_seconds
+from pipeline.quality.section_seconds import expect_seconds, write_section_seconds
 from pipeline.settings import Settings
 
 NIGHTLY = "nightly_build"
@@ -238,17 +238,14 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @contextmanager
     def show_progress(self, step: str) -> Iterator[None]:
-        """Report at intervals how far a step is and how long the rest of the build takes, by its last run and the last build."""
-        typical = read_typical_seconds()
+        """Report at intervals how far a step is and how long the rest of the build takes, by earlier runs."""
         program = hash_program()
-        own = read_section_seconds(self.paths.sections, step, program)
-        last = next(iter(read_build_costs(self.paths.costs)), None) if own else None
-        seconds = {cost.step: cost.seconds for cost in last.steps} if last else {name: sum(each.values()) for name, each in typical.items()}
-        later = None
+        last = next(iter(read_build_costs(self.paths.costs)), None)
+        seconds = {cost.step: cost.seconds for cost in last.steps} if last else {}
+        expected = expect_seconds(step, self.paths.sections, program, seconds)
         # Single assets have no known end.
-        if step in seconds and self._job == NIGHTLY:
-            later = sum(list(seconds.values())[list(seconds).index(step) + 1 :])
-        progress = StepProgress(step, expected=own or typical.get(step, {}), is_own=own is not None, later_seconds=later)
+        later = expected.later_seconds if self._job == NIGHTLY else None
+        progress = StepProgress(step, expected=expected.sections, is_to_scale=expected.is_to_scale, later_seconds=later)
         with show_progress(progress, self.report):
             yield
         if not progress.is_resumed:

@@ -32,7 +32,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def progress(clock: Clock) -> StepProgress:
-    return StepProgress("works", expected=SEARCHED, is_own=True, later_seconds=4000, clock=clock)
+    return StepProgress("works", expected=SEARCHED, is_to_scale=True, later_seconds=4000, clock=clock)
 
 
 def test_last_run_is_the_first_estimate(progress: StepProgress, clock: Clock) -> None:
@@ -60,16 +60,33 @@ def test_finished_sections_correct_the_estimate(progress: StepProgress, clock: C
     assert progress.describe().startswith("works: 50% done (join), about 1 min 32 s left; ")
 
 
-def test_shares_of_another_catalog_tell_times_once_something_is_finished(clock: Clock) -> None:
-    progress = StepProgress("works", expected=SEARCHED, is_own=False, later_seconds=100, clock=clock)
+def test_shares_of_another_catalog_tell_times_once_enough_is_finished(clock: Clock) -> None:
+    progress = StepProgress("works", expected=SEARCHED, is_to_scale=False, later_seconds=100, clock=clock)
     clock.now += 300
     assert progress.describe() == "works: 0% done (begin), running for 5 min 0 s"
     progress.enter("read", 4)
     assert progress.describe() == "works: 10% done (read, 0 of 4 parts), about 45 min 0 s left; about 1 h 35 min until the end of the build"
 
 
+@pytest.mark.parametrize(("megabytes", "told"), [(0.1, "running for 30 s"), (4.9, "running for 30 s"), (7, "about 6 min 39 s left")])
+def test_first_bytes_of_a_first_dump_tell_no_time(clock: Clock, megabytes: float, told: str) -> None:
+    progress = StepProgress("staging", expected={"reading": 60.0}, is_to_scale=False, later_seconds=None, clock=clock)
+    progress.enter("reading", 100_000_000)
+    clock.now += 30
+    progress.count_bytes("dump", int(megabytes * 1e6))
+    assert progress.describe() == f"staging: {int(megabytes)}% done (reading), {told}"
+
+
+def test_clock_tells_the_share_of_a_dump_whose_bytes_nobody_counts(clock: Clock) -> None:
+    progress = StepProgress("staging", expected={"reading": 60.0}, is_to_scale=True, later_seconds=None, clock=clock)
+    progress.enter("reading", 100_000_000)
+    for seconds, share in ((30, 0.5), (20, 50 / 60), (100, 0.95)):
+        clock.now += seconds
+        assert progress.measure() == pytest.approx(share)
+
+
 def test_step_without_any_earlier_run_says_how_long_it_runs(clock: Clock) -> None:
-    progress = StepProgress("works", expected={}, is_own=False, later_seconds=None, clock=clock)
+    progress = StepProgress("works", expected={}, is_to_scale=False, later_seconds=None, clock=clock)
     clock.now += 45
     progress.enter("read", 4)
     assert progress.describe() == "works: read, 0 of 4 parts, running for 45 s"
@@ -97,7 +114,7 @@ def test_share_never_falls(progress: StepProgress, clock: Clock) -> None:
 
 
 def test_section_of_one_name_may_come_twice(clock: Clock) -> None:
-    progress = StepProgress("works", expected={"read": 1.0, "join": 1.0, "read 2": 2.0}, is_own=True, later_seconds=None, clock=clock)
+    progress = StepProgress("works", expected={"read": 1.0, "join": 1.0, "read 2": 2.0}, is_to_scale=True, later_seconds=None, clock=clock)
     for section in ("read", "join", "read"):
         clock.now += 3
         progress.enter(section)
@@ -124,7 +141,7 @@ def test_sections_that_are_left_out_are_done_and_cost_no_time(progress: StepProg
 
 
 def test_bytes_that_are_read_twice_count_once(clock: Clock) -> None:
-    progress = StepProgress("staging", expected={"reading": 10.0}, is_own=False, later_seconds=None, clock=clock)
+    progress = StepProgress("staging", expected={"reading": 10.0}, is_to_scale=False, later_seconds=None, clock=clock)
     with show_progress(progress, lambda _line: None):
         enter_section("reading", 2_000_000)
         for position in (100_000, 50_000, 200_000):
@@ -136,7 +153,7 @@ def test_bytes_that_are_read_twice_count_once(clock: Clock) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_list_of_inputs_is_a_section_of_the_step_that_is_shown(clock: Clock, workers: int) -> None:
-    progress = StepProgress("atoms", expected={"abs": 3.0, "after abs": 1.0}, is_own=False, later_seconds=None, clock=clock)
+    progress = StepProgress("atoms", expected={"abs": 3.0, "after abs": 1.0}, is_to_scale=False, later_seconds=None, clock=clock)
     with show_progress(progress, lambda _line: None):
         for number, _ in enumerate(map_ordered(abs, [1, 2, 3], workers=workers)):
             assert progress.measure() == pytest.approx(number / 4)
@@ -152,7 +169,7 @@ def test_checkpoints_count_the_inputs_that_a_killed_build_has_finished(clock: Cl
         with use_token("night"), show_progress(progress, lambda _line: None), start_workers(1) as pool:
             Checkpoints.open(tmp_path / "spill").run("read", abs, items, pool)
 
-    steps = [StepProgress("atoms", expected={"read": 3.0}, is_own=True, later_seconds=None, clock=clock) for _ in range(2)]
+    steps = [StepProgress("atoms", expected={"read": 3.0}, is_to_scale=True, later_seconds=None, clock=clock) for _ in range(2)]
     run(steps[0], [1, 2])
     run(steps[1], [1, 2, 3])
     assert [step.is_resumed for step in steps] == [False, True]
@@ -166,7 +183,7 @@ def test_step_that_fails_is_not_finished(progress: StepProgress) -> None:
 
 def test_lines_come_until_the_step_ends(clock: Clock) -> None:
     lines: list[str] = []
-    progress = StepProgress("works", expected={}, is_own=False, later_seconds=None, clock=clock)
+    progress = StepProgress("works", expected={}, is_to_scale=False, later_seconds=None, clock=clock)
     with show_progress(progress, lines.append, interval_seconds=0.001):
         until(lambda: len(lines) > 1)
     assert set(lines) == {"works: begin, running for 0 s"}
