@@ -142,6 +142,7 @@ class BaseDocuments:
                     chosen = left_out[~dead[left_out]][:wanted]
                     is_complete &= bool(moved[chosen].all())
                     moved[chosen] = True
+                release_pages(documents)
         return moved
 
     def _list_cut_pairs(self) -> NDArray[np.int64]:
