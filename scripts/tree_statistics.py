@@ -1,4 +1,4 @@
-"""How a checkout reads: sizes, repeated names, comments, prose, import circles, dead code.
+"""Measure a checkout: sizes, repeated names, comments, prose, import circles, dead code.
 
 `python -m scripts.tree_statistics` prints a table. `--tree` measures another checkout, so that two versions are counted by the same rules.
 Packages are the top-level folders with Python files, except tests, benchmarks, clients, scripts and pages. The results are kept in

@@ -188,7 +188,7 @@ class Provenance(msgspec.Struct):
 
 
 class Match(msgspec.Struct):
-    """How well a search result fits the query: 1 is exact."""
+    """The fit of a search result to the query: 1 is exact."""
 
     score: Annotated[float, Meta(ge=0, le=1)]
     match_class: str = msgspec.field(name="class")

@@ -30,7 +30,7 @@ class Expectation(NamedTuple):
     sections: Sections
     """Empty if nothing is known."""
     later_seconds: float | None
-    """Of all steps after it; None: not known."""
+    """All later steps together; None: not known."""
     is_to_scale: bool
     """Whether the seconds are those of this catalog. If not, only their shares are good."""
 

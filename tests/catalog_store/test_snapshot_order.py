@@ -1,4 +1,4 @@
-"""Which snapshots a root holds, in which order, which one is live, and which ids were given out."""
+"""Tests of the snapshots of a root: their order, the live one, and the ids that were given out."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SPENT = frozenset({"quota_exceeded"})
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a request is sent, and the longest wait for the next time in seconds. Waits double from `first_wait`."""
+    """Number of times that a request is sent, and the longest wait between two in seconds. Waits double from `first_wait`."""
 
     attempts: int = 5
     first_wait: float = 0.5

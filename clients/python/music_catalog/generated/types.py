@@ -305,7 +305,7 @@ class LabelRef(msgspec.Struct, kw_only=True):
 
 
 class Match(msgspec.Struct, kw_only=True):
-    """How well a search result fits the query: 1 is exact."""
+    """The fit of a search result to the query: 1 is exact."""
 
     score: float
     class_: str = msgspec.field(name="class")
