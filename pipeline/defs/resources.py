@@ -34,6 +34,7 @@ from pipeline.engine.pool import PROCESSES, Engine, use_engine
 from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.engine.spark import find_web_interface, show_address
 from pipeline.linkage.id_registry import RegistryError, require_registry
+from pipeline.linkage.mapped_atoms import forget_mapped_files
 from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import read_build_costs
 from pipeline.quality.gate import Limits
@@ -231,6 +232,7 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             with use_budget(self.memory_budget.divide(shares)), use_engine(self.cluster), use_token(started.token if started else ""):
                 yield running_step
         finally:
+            forget_mapped_files()
             # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases
             # it.
             if self._holder is None:

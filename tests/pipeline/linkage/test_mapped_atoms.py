@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,7 +16,6 @@ from pipeline.linkage import mapped_atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Place = Callable[[str], Path]
 
@@ -73,6 +74,18 @@ def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
     assert sorted(found.rows()) == codes
     assert atoms.read_atom_rows("atom_isrc", pl.Series([3, 6], dtype=pl.Int64)).is_empty()
     assert atoms.read_atom_rows("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the mapped files of a process")
+def test_forgotten_files_are_mapped_no_more_and_opened_again_by_the_next_reader(files: Path, place: Place) -> None:
+    def list_mapped() -> list[str]:
+        return [line for line in Path("/proc/self/maps").read_text().splitlines() if str(files) in line]
+
+    rows = mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"]).sort("atom_id")
+    assert list_mapped()
+    mapped_atoms.forget_mapped_files()
+    assert not list_mapped()
+    assert mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"]).sort("atom_id").equals(rows)
 
 
 def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
