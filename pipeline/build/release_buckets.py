@@ -79,6 +79,8 @@ _KEYED = {
     "title": pl.UInt64(),
     "product": pl.UInt64(),
 }
+_MEMBER = {"node": pl.Int64(), "gtin": pl.Int64(), "group": pl.Int32()}
+_PARTNER = {"node": pl.Int64(), "partner_gtin": pl.Int64(), "group": pl.Int32()}
 _BEARER = {
     "gtin": pl.Int64(),
     "node": pl.Int64(),
@@ -182,11 +184,29 @@ class ReleaseBuckets(NamedTuple):
         """Return the editions of a range of releases with their texts, in order of id and node."""
         return read_sent(self.folder / "merged", number, {}).sort("id", "node")
 
-    def read_codes(self) -> Iterator[pl.DataFrame]:
-        """Yield node, gtin (a number) of the editions with a trusted barcode, bucket by bucket in the order of nodes."""
-        distrusted = pl.Series(map_array(self.folder / "distrusted.npy")).implode()
+    def send_groups(self, groups: npt.NDArray[np.int32], partners: list[Path]) -> None:
+        """Send the members of groups of several nodes to buckets of whole groups, each with its trusted barcode and that of its partner.
+
+        `groups`: the group of each node. `partners`: files of node, partner_gtin.
+        """
+        is_group = np.zeros(len(groups), bool)
         for file in self._list("codes"):
-            yield pl.read_parquet(file).drop_nulls().filter(~pl.col("node").is_in(distrusted))
+            nodes = pl.read_parquet(file, columns=["node"])["node"].to_numpy()
+            is_group[groups[nodes[groups[nodes] != nodes]]] = True
+        distrusted = pl.Series(map_array(self.folder / "distrusted.npy")).implode()
+        is_trusted = ~pl.col("node").is_in(distrusted)
+        for name, files in (("member", self._list("codes")), ("partner", partners)):
+            for number, file in enumerate(files):
+                rows = pl.read_parquet(file)
+                rows = rows.with_columns(group=pl.Series(groups[rows["node"].to_numpy()]))
+                rows = rows.filter(pl.Series(is_group[rows["group"].to_numpy()], dtype=pl.Boolean))
+                if name == "member":
+                    rows = rows.with_columns(gtin=pl.when(is_trusted).then("gtin"))
+                write_run(self.folder / name, number, rows, pl.col("group") % len(self.list_buckets()), is_packed=True)
+
+    def read_groups(self, bucket: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return node, gtin, group of the members of a bucket of groups, and node, partner_gtin, group of those that have a partner."""
+        return read_sent(self.folder / "member", bucket, _MEMBER), read_sent(self.folder / "partner", bucket, _PARTNER)
 
     def read_members(self) -> Iterator[pl.DataFrame]:
         """Yield node, source_key of the releases with a track of ours, bucket by bucket in the order of nodes."""

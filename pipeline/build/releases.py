@@ -45,7 +45,7 @@ from pipeline.build.release_buckets import PLACE_BITS, UNPLACED, open_release_bu
 from pipeline.build.release_dates import render_earliest_date_sql
 from pipeline.build.workbench import QuerySteps, order_sql
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.linkage.connected_components import label_components
+from pipeline.linkage.connected_components import Forest
 from pipeline.linkage.sorted_ids import assign_sorted_members
 
 if TYPE_CHECKING:
@@ -99,11 +99,8 @@ def _write_table(paths: BuildPaths, name: str, blocks: Iterable[pl.DataFrame]) -
     return writer.rows
 
 
-def _assign_ids(paths: BuildPaths, buckets: ReleaseBuckets, groups: pl.DataFrame) -> None:
-    members = (
-        rows.join(groups, on="node", how="left", maintain_order="left").with_columns(pl.coalesce("group", "node"))
-        for rows in buckets.read_members()
-    )
+def _assign_ids(paths: BuildPaths, buckets: ReleaseBuckets, groups: npt.NDArray[np.int32]) -> None:
+    members = (rows.with_columns(group=pl.Series(groups[rows["node"].to_numpy()])) for rows in buckets.read_members())
     buckets.write_ids(assign_sorted_members(paths, "release", int(buckets.platforms["nodes"].sum()), members))
 
 
@@ -115,29 +112,31 @@ def _name_map(buckets: ReleaseBuckets, kind: str) -> Path:
     return buckets.folder / f"{kind}_names.arrow"
 
 
-def _group(buckets: ReleaseBuckets, work: RangeWork) -> pl.DataFrame:
-    """Return node, group (the smallest node of the group) of the nodes that may be one with another."""
+def _group(buckets: ReleaseBuckets, work: RangeWork) -> npt.NDArray[np.int32]:
+    """Return the group of each node: the smallest node of those that are one release."""
     found = work.run("compare_codes", partial(_compare_codes, buckets), buckets.list_buckets())
     buckets.remove("bearer")
     write_array(buckets.folder / "distrusted.npy", np.sort(np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in found)])))
     compared = work.run("compare_products", partial(_compare_products, buckets), buckets.list_buckets())
     buckets.remove("product")
-    edges = pl.concat([_NO_EDGES, *map(pl.read_parquet, [*(file for _, file in found), *(file for file, _ in compared)])])
-    ends = (edges["node_a"].to_numpy(), edges["node_b"].to_numpy())
-    nodes = np.unique(np.concatenate(ends))
-    groups = pl.DataFrame({"node": nodes, "group": label_components(nodes, *ends)})
-    codes = pl.concat([_NO_CODES, *(rows.join(groups, on="node", how="semi") for rows in buckets.read_codes())])
-    groups = groups.join(codes, on="node", how="left", maintain_order="left")
+    forest = Forest(int(buckets.platforms["nodes"].sum()))
+    for file in [*(file for _, file in found), *(file for file, _ in compared)]:
+        edges = pl.read_parquet(file)
+        forest.join(edges["node_a"].to_numpy(), edges["node_b"].to_numpy())
+    groups = forest.label()
+    buckets.send_groups(groups, [file for _, file in compared])
+    for rows in work.run("separate_barcodes", partial(_separate, buckets), buckets.list_buckets()):
+        groups[rows["node"].to_numpy()] = rows["group"].to_numpy()
+    buckets.remove("member", "partner")
+    return groups
+
+
+def _separate(buckets: ReleaseBuckets, bucket: int) -> pl.DataFrame:
+    """Return node, group of the nodes whose groups have several barcodes."""
+    groups, partners = buckets.read_groups(bucket)
     # Only groups of several barcodes are looked through.
-    is_mixed = (pl.col("gtin").min() < pl.col("gtin").max()).over("group").fill_null(value=False)
-    mixed = groups.filter(is_mixed)
-    partners = pl.concat([_NO_PARTNERS, *map(pl.read_parquet, [file for _, file in compared])]).join(mixed, on="node", how="semi")
-    return pl.concat([rows.select("node", "group") for rows in (groups.filter(~is_mixed), separate_barcodes(mixed, partners))]).sort("node")
-
-
-_NO_EDGES = pl.DataFrame(schema={"node_a": pl.Int64, "node_b": pl.Int64})
-_NO_CODES = pl.DataFrame(schema={"node": pl.Int64, "gtin": pl.Int64})
-_NO_PARTNERS = pl.DataFrame(schema={"node": pl.Int64, "partner_gtin": pl.Int64})
+    mixed = groups.filter((pl.col("gtin").min() < pl.col("gtin").max()).over("group").fill_null(value=False))
+    return separate_barcodes(mixed, partners.drop("group")).select("node", "group")
 
 
 def _compare_codes(buckets: ReleaseBuckets, bucket: int) -> tuple[npt.NDArray[np.int64], Path]:

@@ -55,11 +55,13 @@ class ClaimRanges(NamedTuple):
     recordings: NumberIndex
     memory: TextMemory
 
-    def send_spellings(self, paths: BuildPaths, work: RangeWork, recordings: pl.Series) -> None:
-        """Send the names and lengths under which platforms know these recordings (distinct ids)."""
-        ids = recordings.to_numpy()
-        wanted = np.zeros(ids.max(initial=0) + 1, bool)
-        wanted[ids] = True
+    def send_spellings(self, paths: BuildPaths, work: RangeWork, recordings: Iterable[pl.DataFrame]) -> None:
+        """Send the names and lengths under which platforms know these recordings: blocks of recording_id, which may come twice."""
+        wanted = np.zeros(1, bool)
+        for rows in recordings:
+            ids = rows["recording_id"].to_numpy()
+            wanted = np.pad(wanted, (0, max(0, ids.max(initial=0) + 1 - len(wanted))))
+            wanted[ids] = True
         write_array(self.folder / "wanted.npy", np.packbits(wanted, bitorder="little"))
         pairs = zip(list_parts(paths.table("atom_member")), list_parts(paths.table("atom")), strict=True)
         work.run("send_spellings", partial(self._send_spellings, read_gone_atoms(paths.table)), enumerate(pairs))

@@ -165,7 +165,7 @@ def _judge_codes(bench: Workbench, work: RangeWork) -> None:
     bench.keep("linked", _LINKED)
     bench.keep("coded", _CODED)
     ranges = open_claim_ranges(bench.paths, work)
-    ranges.send_spellings(bench.paths, work, bench.read_frame("SELECT DISTINCT recording_id FROM coded")["recording_id"])
+    ranges.send_spellings(bench.paths, work, bench.stream("SELECT recording_id FROM coded"))
     for name, claims, key in (
         ("by_title", _CODED_CLAIM, {"voice": pl.UInt64, "recording_id": pl.Int64}),
         ("by_work", _WORK_CLAIM, {"voice": pl.UInt64, "recording_id": pl.Int64, "platform": pl.String, "work_id": pl.String}),

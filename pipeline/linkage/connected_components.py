@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Numbers, Places
 
 
+_NODES_AT_A_TIME = 1_000_000
+
+
 def label_components(nodes: Numbers, one: Numbers, other: Numbers) -> Numbers:
     """Return the smallest node of the component of each of `nodes`.
 
@@ -30,6 +33,34 @@ def label_components(nodes: Numbers, one: Numbers, other: Numbers) -> Numbers:
     smallest: npt.NDArray[np.int64] = np.arange(len(nodes))
     smallest[joined] = joined[_find_roots(len(joined), np.searchsorted(joined, first), np.searchsorted(joined, second))]
     return nodes[smallest]
+
+
+class Forest:
+    """Components of the nodes 0..count-1, whose edges come in blocks: 4 bytes a node are in memory, and one block of edges."""
+
+    def __init__(self, count: int) -> None:
+        """Begin without an edge. `count`: at most 2^31."""
+        self._parent: npt.NDArray[np.int32] = np.arange(count, dtype=np.int32)
+
+    def join(self, one: Numbers, other: Numbers) -> None:
+        """Add edges."""
+        first, second = self._find_roots(one), self._find_roots(other)
+        roots = np.unique(np.concatenate([first, second]))
+        self._parent[roots] = label_components(roots, first, second)
+
+    def label(self) -> npt.NDArray[np.int32]:
+        """Return the smallest node of the component of each node, in the memory of the forest. No edge can follow."""
+        for start in range(0, len(self._parent), _NODES_AT_A_TIME):
+            # A parent is smaller than its node, so it is in an earlier block or in this one.
+            block = self._parent[start : start + _NODES_AT_A_TIME]
+            block[:] = self._find_roots(block)
+        return self._parent
+
+    def _find_roots(self, nodes: Numbers) -> npt.NDArray[np.int32]:
+        roots = self._parent[nodes]
+        while not np.array_equal(roots, above := self._parent[roots]):
+            roots = above
+        return roots
 
 
 def _find_roots(count: int, one: Places, other: Places) -> Places:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.connected_components import label_components
+from pipeline.linkage.connected_components import Forest, label_components
 
 if TYPE_CHECKING:
     import random
@@ -56,3 +56,25 @@ def test_long_chain_in_a_random_order_is_one_component() -> None:
 
 def test_no_nodes_give_no_labels() -> None:
     assert label([], []) == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 20), PLACES, st.integers(1, 40))
+@example(1, [], 1)
+def test_edges_in_blocks_give_the_labels_of_all_edges_together(count: int, places: list[tuple[int, int]], size: int) -> None:
+    pairs = [(one % count, other % count) for one, other in places]
+    forest = Forest(count)
+    for start in range(0, len(pairs), size):
+        ends = np.array(pairs[start : start + size], dtype=np.int64)
+        forest.join(ends[:, 0], ends[:, 1])
+    assert forest.label().tolist() == label(list(range(count)), pairs)
+
+
+def test_a_component_over_several_blocks_of_labels_has_the_smallest_node() -> None:
+    last = 2_500_000
+    forest = Forest(last + 1)
+    for one in (1_200_000, 1_900_000, 7):
+        forest.join(np.array([one]), np.array([last]))
+    labels = forest.label()
+    assert labels[[7, 1_200_000, 1_900_000, last]].tolist() == [7] * 4
+    assert labels[8] == 8
