@@ -27,6 +27,8 @@ RAM_SHARE = 0.5
 """Largest default: the file cache, a server or another program has the rest."""
 DATABASE_SHARE = 0.5
 """Share of a process for DuckDB's buffers. Results on their way, libraries and what DuckDB does not count need the rest."""
+STAGING_DATABASE_SHARE = 0.25
+"""Share of a process for DuckDB's buffers in staging, where blocks and half a million rows of a part are in memory beside them."""
 BUCKET_SHARE = 0.35
 """Share of a process for the rows of one bucket, at their widest point."""
 
@@ -58,6 +60,13 @@ class MemoryBudget:
     def database_limit(self) -> str:
         """DuckDB's `memory_limit` in one process."""
         return f"{int(self.process_bytes * DATABASE_SHARE)}B"
+
+    @property
+    def staging_database_limit(self) -> str:
+        """DuckDB's `memory_limit` in one process that stages a dump."""
+        # Small budgets keep what the smallest one allows: DuckDB's threads pin some 100 MB each.
+        least = int(min(self.process_bytes, LEAST_PROCESS_BYTES) * DATABASE_SHARE)
+        return f"{max(least, int(self.process_bytes * STAGING_DATABASE_SHARE))}B"
 
     @property
     def lone_database_limit(self) -> str:

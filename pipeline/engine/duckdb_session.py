@@ -30,14 +30,15 @@ class MemoryShortageError(Exception):
 
 
 @contextmanager
-def open_duckdb(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_duckdb(spill: Path, memory_limit: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory database that spills into `spill`. Creates the folder; the caller removes it.
 
-    With blocks of the result beside its buffers the process stays within its budget (`get_budget().process_bytes`).
+    `memory_limit` is that of DuckDB's buffers (default: `get_budget().database_limit`). With blocks of the result beside its buffers the
+    process stays within its budget (`get_budget().process_bytes`).
     """
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": get_budget().database_limit,
+        "memory_limit": memory_limit or get_budget().database_limit,
         "temp_directory": str(spill),
         "threads": count_workers(),
         # A build needs no network: DuckDB must not fetch an extension because a query names an unknown function.

@@ -51,6 +51,12 @@ def test_database_and_bucket_fit_into_their_process() -> None:
     assert budget.fit_rows(bytes_per_row=10**12, most=400_000) == 1
 
 
+def test_database_of_staging_leaves_room_for_frames_and_keeps_what_the_least_process_has() -> None:
+    assert MemoryBudget(4_000_000_000, processes=2).staging_database_limit == "500000000B"
+    assert MemoryBudget(LEAST_PROCESS_BYTES).staging_database_limit == MemoryBudget(LEAST_PROCESS_BYTES).database_limit
+    assert MemoryBudget(400_000_000).staging_database_limit == MemoryBudget(400_000_000).database_limit
+
+
 def test_inner_budget_ends_with_its_block() -> None:
     outer, inner = MemoryBudget(2_000_000_000), MemoryBudget(1_000_000_000)
     with use_budget(outer):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.memory_budget import get_budget
 from pipeline.dumps.delivered_records.record_references import read_linked_blocks, stage_placements
 from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conform
 from pipeline.dumps.delivered_records.staging_rows import stage_artists, stage_labels, stage_recordings, stage_releases
@@ -50,7 +51,7 @@ _NAMED_LABELS = """
 
 def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, genre_names: dict[str, str] | None = None) -> None:
     """Stage all that `store` holds. `genre_names`: names of genres that records refer to by id alone, if the dump keeps them apart."""
-    with open_duckdb(scratch / "spill") as connection:
+    with open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         for kind in (*KINDS, "placement"):
             connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.build_source(kind)}")
         blocks = partial(read_linked_blocks, connection, genre_names or {}) if store.has_references else partial(_read_blocks, connection)

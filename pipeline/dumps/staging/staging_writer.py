@@ -23,7 +23,7 @@ from catalog_store.record_keys.place_numbers import write_place_numbers
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import TableWriter
 from pipeline.dumps.errors import UnblamedError
-from pipeline.dumps.fields.texts import clean_texts
+from pipeline.dumps.fields.texts import clean_texts, copy_texts
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
 from pipeline.dumps.staging.parsed_lines import ParsedLines
@@ -190,7 +190,8 @@ class StagingWriter:
         self.first_reject = self.first_reject or "{source_file}, {place}: {reason}".format(**frame.row(0, named=True))
         for entity, severity, rows in frame.group_by("entity", "severity").len().iter_rows():
             self._rejected[entity, severity] += rows
-        self._gather("reject", frame)
+        # Half a million rejects wait for their part. With the texts of their blocks they took 1 GB for 6,000 rejects of each block.
+        self._gather("reject", copy_texts(frame))
 
     def _flush_rejects(self) -> None:
         if self._rejects:
@@ -206,10 +207,10 @@ class StagingWriter:
             self._write_waiting(entity)
 
     def _write_waiting(self, entity: str) -> None:
-        frames = self._waiting.pop(entity, [])
         self._waiting_rows[entity] = 0
-        if frames:
-            rows = pl.concat(frames)
+        if entity in self._waiting:
+            # In one piece before the part is written: the writer would make a second copy beside the pieces.
+            rows = pl.concat(self._waiting.pop(entity), rechunk=True)
             with self._translate_write_errors():
                 # The numbers are written while the rows are in memory: a night then finds changed places without reading and joining all
                 # tracks.

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.memory_budget import get_budget
 from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
@@ -140,7 +141,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
         raise DumpError(
             f"{dump}: no table {', '.join(missing)} among {', '.join(sorted(tables)) or 'the files'}; deliver the missing files"
         )
-    with _name_damaged_file(tables), open_duckdb(scratch / "spill") as connection:
+    with _name_damaged_file(tables), open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         for name in COLUMNS:
             _create_view(connection, name, tables.get(name), dump, out)
         duplicates = _find_duplicates(connection, "tracks")
@@ -243,10 +244,11 @@ _KEY = "TRY_CAST({} AS BIGINT)"
 _POSITION = f"{_KEY.format('t.rowid')} AS position, t.source_file, concat('rowid ', coalesce(t.rowid, '?')) AS place"
 _FIRST = f"{{'key': {_KEY.format('rowid')}, 'file': source_file, 'row': place_in_file}}"
 _NAMED = """(
-    SELECT {key} AS key, arg_min(id, {first}) AS id, arg_min(name, {first}) AS name
-    FROM {table} WHERE trim(id) <> '' AND trim(name) <> '' GROUP BY 1
+    SELECT {key} AS key, id, name
+    FROM {table} WHERE trim(id) <> '' AND trim(name) <> ''
+    QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY source_file, place_in_file) = 1
 )"""
-_NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), first=_FIRST, table=table) for table in ("artists", "albums"))
+_NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), table=table) for table in ("artists", "albums"))
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
