@@ -6,7 +6,6 @@ part of the stage's tables. A killed stage goes on behind its finished slices an
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from contextlib import contextmanager
 from itertools import accumulate
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import polars as pl
 
 from catalog_store.tables.files import list_parts, write_table
-from pipeline.engine.checkpoints import Checkpoints
+from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.pool import start_workers
 from pipeline.engine.shuffle import read_bucket
 from pipeline.linkage.staged_records import Slice, cut_parts
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalog_store.tables.spec import Table
+    from pipeline.engine.checkpoints import Checkpoints
     from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
@@ -64,16 +64,11 @@ class RangeWork(NamedTuple):
 @contextmanager
 def open_range_work(paths: BuildPaths, stage: str, rows: int) -> Iterator[RangeWork]:
     """Yield a folder for spilled data, and processes for an input of so many rows. Only a kill or an interruption leaves the folder."""
-    spill = paths.root / "work" / "spill" / stage
-    checkpoints = Checkpoints.open(spill)
-    try:
-        with start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
-            yield RangeWork(spill, pool, checkpoints)
-    except Exception:
-        # The error may be a full disk.
-        shutil.rmtree(spill, ignore_errors=True)
-        raise
-    shutil.rmtree(spill)
+    with (
+        open_checkpoints(paths.root / "work" / "spill" / stage) as checkpoints,
+        start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool,
+    ):
+        yield RangeWork(checkpoints.folder, pool, checkpoints)
 
 
 def find_range() -> pl.Expr:

@@ -25,7 +25,7 @@ from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, measure_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
-from pipeline.engine.checkpoints import Checkpoints
+from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
 from pipeline.engine.pool import start_workers
 from pipeline.engine.progress import enter_section
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalog_store.tables.spec import Table
+    from pipeline.engine.checkpoints import Checkpoints
     from pipeline.paths import BuildPaths
 
 
@@ -324,14 +325,9 @@ def name_spill_folder(paths: BuildPaths, stage: str) -> Path:
 @contextmanager
 def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
     """Open the workbench of `stage`; its spilled data is removed when it closes. Only a kill or an interruption leaves the folder."""
-    spill = name_spill_folder(paths, stage)
-    checkpoints = Checkpoints.open(spill)
-    # DuckDB spills into a folder of its own: what a killed process left there belongs to no connection.
-    shutil.rmtree(spill / _SESSION, ignore_errors=True)
-    try:
-        with open_duckdb(spill / _SESSION) as connection:
+    with open_checkpoints(name_spill_folder(paths, stage)) as checkpoints:
+        # DuckDB spills into a folder of its own: what a killed process left there belongs to no connection.
+        session = checkpoints.folder / _SESSION
+        shutil.rmtree(session, ignore_errors=True)
+        with open_duckdb(session) as connection:
             yield Workbench(connection, paths, stage, checkpoints)
-    except Exception:
-        shutil.rmtree(spill, ignore_errors=True)
-        raise
-    shutil.rmtree(spill, ignore_errors=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from catalog_store.pending_files import remove_pending, write_aside
 from pipeline.engine.pool import Pool, map_ordered
 from pipeline.engine.progress import enter_block
+from pipeline.engine.shuffle import count_bucket_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,12 +41,25 @@ def use_token(token: str) -> Iterator[None]:
         _tokens.remove(token)
 
 
+@contextmanager
+def open_checkpoints(folder: Path, *parameters: int) -> Iterator[Checkpoints]:
+    """Yield the checkpoints of a step (see `Checkpoints.open`). Only a kill or an interruption leaves the folder."""
+    checkpoints = Checkpoints.open(folder, *parameters)
+    try:
+        yield checkpoints
+    except Exception:
+        # The error may be a full disk.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder)
+
+
 class Checkpoints:
     """The finished inputs of a step, in the folder of its outputs."""
 
     def __init__(self, folder: Path) -> None:
         """Use a folder that `open` has prepared."""
-        self._folder = folder
+        self.folder = folder
         self._stages: set[str] = set()
 
     @classmethod
@@ -89,6 +103,19 @@ class Checkpoints:
         """Call the function in this process, and return its result, unless a killed build has; then return the result of that call."""
         return self.run(stage, lambda _: function(), [None], Pool(1, None))[0]
 
+    def shuffle(self, stage: str, send: Callable[[Path, Item], object], items: Sequence[Item], pool: Pool) -> list[int]:
+        """Call `send` with the folder of a shuffle and each item; return the buckets that have rows, in order.
+
+        The folder has the name of the stage. Once its rows are read for the last time, `remove_shuffle` may delete it.
+        """
+        runs = self.folder / stage
+        self.run(stage, partial(send, runs), items, pool)
+        return self.run_once(f"{stage}_buckets", lambda: list(count_bucket_rows(runs)))
+
+    def remove_shuffle(self, stage: str) -> None:
+        """Delete the rows of a shuffle that no later call reads."""
+        shutil.rmtree(self.folder / stage, ignore_errors=True)
+
     def is_finished(self, stage: str, items: int) -> bool:
         """Return whether all of this number of items are finished."""
         return all(self._name_mark(stage, number).exists() for number in range(items))
@@ -106,4 +133,4 @@ class Checkpoints:
         return pickle.loads(self._name_mark(stage, number).read_bytes())  # noqa: S301
 
     def _name_mark(self, stage: str, number: int) -> Path:
-        return self._folder / f"{stage}-{number:06d}.done"
+        return self.folder / f"{stage}-{number:06d}.done"

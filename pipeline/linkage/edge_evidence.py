@@ -7,8 +7,6 @@ the `<kind>_edges` modules); how a night reuses edges (incremental/edge_changes.
 
 from __future__ import annotations
 
-import shutil
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +18,7 @@ from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, scan_table
 from pipeline.engine.pool import map_ordered
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
+from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.isrc_edges import find_isrc_edges
@@ -37,9 +35,9 @@ from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edge
 from pipeline.linkage.weak_edges import find_weak_edges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from pipeline.engine.checkpoints import Checkpoints
     from pipeline.engine.pool import Pool
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.linkage.weak_pairs import Standing
@@ -51,24 +49,26 @@ BYTES_PER_TRACK = 35
 """Memory that the positions of one track take while they are compared."""
 
 
-def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int, pool: Pool) -> pl.DataFrame:
+def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int, checkpoints: Checkpoints, pool: Pool) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
     # A code ends in a running number, so its last digits spread the claims evenly.
     claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
     of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
-    with _regroup_atoms(paths, claims.select("atom_id", "bucket").unique(), pool) as spill:
-        jobs = [(bucket, of_bucket[bucket]) for bucket in count_bucket_rows(spill)]
-        by_code = list(map_ordered(partial(_find_code_edges, spill), jobs, pool=pool))
-    candidates = list(map_ordered(_find_artist_typos, list_parts(paths.table("atom")), pool=pool))
+    placed = claims.select("atom_id", "bucket").unique()
+    jobs = [(bucket, of_bucket[bucket]) for bucket in _regroup_atoms(paths, "regroup_by_code", placed, checkpoints, pool)]
+    by_code = checkpoints.run("find_code_edges", partial(_find_code_edges, checkpoints.folder / "regroup_by_code"), jobs, pool)
+    checkpoints.remove_shuffle("regroup_by_code")
+    candidates = checkpoints.run("find_artist_typos", _find_artist_typos, list_parts(paths.table("atom")), pool)
     # Parts of `atom` are buckets of artists. Pairs of one title cross them, so the atoms are regrouped by title.
-    with _regroup_atoms(paths, _place_shared_titles(paths, buckets, pool), pool) as spill:
-        candidates += map_ordered(partial(_find_title_typos, spill), list(count_bucket_rows(spill)), pool=pool)
+    titles = _regroup_atoms(paths, "regroup_by_title", _place_shared_titles(paths, buckets, pool), checkpoints, pool)
+    candidates += checkpoints.run("find_title_typos", partial(_find_title_typos, checkpoints.folder / "regroup_by_title"), titles, pool)
+    checkpoints.remove_shuffle("regroup_by_title")
     return pl.concat([TABLES["edge"].build_empty(), *by_code, settle_typo_edges(atoms, candidates)])
 
 
-def _find_code_edges(spill: Path, job: tuple[int, pl.DataFrame]) -> pl.DataFrame:
+def _find_code_edges(runs: Path, job: tuple[int, pl.DataFrame]) -> pl.DataFrame:
     bucket, claims = job
-    return find_isrc_edges(read_bucket(spill, bucket), claims)
+    return find_isrc_edges(read_bucket(runs, bucket), claims)
 
 
 def _find_artist_typos(part: Path) -> pl.DataFrame:
@@ -76,15 +76,17 @@ def _find_artist_typos(part: Path) -> pl.DataFrame:
     return find_same_artist_edges(pl.read_parquet(part))
 
 
-def _find_title_typos(spill: Path, bucket: int) -> pl.DataFrame:
-    return find_same_title_edges(read_bucket(spill, bucket))
+def _find_title_typos(runs: Path, bucket: int) -> pl.DataFrame:
+    return find_same_title_edges(read_bucket(runs, bucket))
 
 
-def find_all_key_edges(paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series, pool: Pool) -> pl.DataFrame:
+def find_all_key_edges(
+    paths: BuildPaths, components: pl.DataFrame, doubtful: pl.Series, checkpoints: Checkpoints, pool: Pool
+) -> pl.DataFrame:
     """Return the edges of keys with one recording left, of all atoms. `components`, `doubtful`: as for `find_key_edges`."""
     components, atom_ids = components.sort("atom_id"), doubtful.sort().to_frame("atom_id")
     jobs = [(part, _select_atoms(components, part), _select_atoms(atom_ids, part)["atom_id"]) for part in list_parts(paths.table("atom"))]
-    return pl.concat([TABLES["edge"].build_empty(), *map_ordered(_find_key_edges, jobs, pool=pool)])
+    return pl.concat([TABLES["edge"].build_empty(), *checkpoints.run("find_key_edges", _find_key_edges, jobs, pool)])
 
 
 def _find_key_edges(job: tuple[Path, pl.DataFrame, pl.Series]) -> pl.DataFrame:
@@ -103,28 +105,21 @@ def _select_atoms(rows: pl.DataFrame, part: Path) -> pl.DataFrame:
     return rows[ids.search_sorted(first, "left") : ids.search_sorted(last, "right")]
 
 
-@contextmanager
-def _regroup_atoms(paths: BuildPaths, placed: pl.DataFrame, pool: Pool) -> Iterator[Path]:
+def _regroup_atoms(paths: BuildPaths, stage: str, placed: pl.DataFrame, checkpoints: Checkpoints, pool: Pool) -> list[int]:
     """Send the atoms to each bucket of `placed` (atom_id, bucket) in one pass over the table; an atom may go to several buckets.
 
-    Yields the folder of the shuffle, which is removed after the block.
+    Returns the buckets that have atoms. Their rows are in the shuffle `stage`.
     """
-    spill = paths.root / "work" / "linkage" / "regrouped.spill"
-    shutil.rmtree(spill, ignore_errors=True)
-    spill.mkdir(parents=True)  # an error if something is left there: its rows would be read as rows of tonight
     placed = placed.sort("atom_id")
     # Spilled, because an atom may go to several buckets and all of them together may exceed memory.
     jobs = [(number, part, _select_atoms(placed, part)) for number, part in enumerate(list_parts(paths.table("atom")))]
-    for _ in map_ordered(partial(_send_atoms, spill), jobs, pool=pool):
-        pass
-    yield spill
-    shutil.rmtree(spill, ignore_errors=True)
+    return checkpoints.shuffle(stage, _send_atoms, jobs, pool)
 
 
-def _send_atoms(spill: Path, job: tuple[int, Path, pl.DataFrame]) -> None:
+def _send_atoms(runs: Path, job: tuple[int, Path, pl.DataFrame]) -> None:
     number, part, placed = job
     rows = pl.read_parquet(part).join(placed, on="atom_id")
-    write_run(spill, number, rows.drop("bucket"), rows["bucket"])
+    write_run(runs, number, rows.drop("bucket"), rows["bucket"])
 
 
 def _place_shared_titles(paths: BuildPaths, buckets: int, pool: Pool) -> pl.DataFrame:

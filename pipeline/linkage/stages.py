@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from catalog_store.memory_budget import get_budget
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, read_table, scan_table, write_table
+from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.pool import start_workers
 from pipeline.engine.progress import enter_section
 from pipeline.linkage import clusters as clustering
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pipeline.engine.checkpoints import Checkpoints
     from pipeline.engine.pool import Pool
     from pipeline.paths import BuildPaths
 
@@ -107,14 +110,17 @@ def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     """Write `edge` and `audio_comparison`. LinkageError names platforms and records when two cannot be compared."""
     rows = count_rows(paths.table("atom"))
     # One pool for all turns: each would start anew for a CPU second a process.
-    with report_failing_records(paths), start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
-        return _write_edge_table(paths, buckets or count_buckets(rows), pool)
+    buckets = buckets or count_buckets(rows)
+    # Searches are cut to the memory of a process: with another one, a killed build's ranges are not those of now.
+    spill = open_checkpoints(paths.root / "work" / "linkage" / "edges.spill", buckets, get_budget().process_bytes)
+    with report_failing_records(paths), start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool, spill as checkpoints:
+        return _write_edge_table(paths, buckets, checkpoints, pool)
 
 
-def _write_edge_table(paths: BuildPaths, buckets: int, pool: Pool) -> Facts:
+def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints, pool: Pool) -> Facts:
     night, atoms = read_night(paths), open_tonight(paths)
     if night.base is None:
-        found = find_code_and_typo_edges(paths, atoms, buckets, pool)
+        found = find_code_and_typo_edges(paths, atoms, buckets, checkpoints, pool)
         enter_section("positions")
         positions = find_all_positions(paths, atoms)
     else:
@@ -141,9 +147,9 @@ def _write_edge_table(paths: BuildPaths, buckets: int, pool: Pool) -> Facts:
         standing = find_standing(atoms, components)
     enter_section("pairs for weak signals")
     if night.base is None:
-        weak = find_all_weak_pairs(paths, atoms, standing.free, pool)
+        weak = find_all_weak_pairs(paths, atoms, standing.free, checkpoints, pool)
     else:
-        weak = find_weak_pairs_tonight(paths, atoms, night, standing.free, pool)
+        weak = find_weak_pairs_tonight(paths, atoms, night, standing.free, checkpoints, pool)
     enter_section("weak signals")
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
     found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
@@ -152,7 +158,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int, pool: Pool) -> Facts:
     # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read whole.
     enter_section("keys")
     by_key = (
-        find_all_key_edges(paths, so_far, doubtful, pool)
+        find_all_key_edges(paths, so_far, doubtful, checkpoints, pool)
         if night.base is None
         else find_key_edges(read_untimed_keys(atoms), so_far, doubtful)
     )

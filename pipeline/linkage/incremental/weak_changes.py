@@ -24,6 +24,7 @@ from pipeline.linkage.weak_pairs import WeakPairs, filter_worth_weighing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pipeline.engine.checkpoints import Checkpoints
     from pipeline.linkage.incremental.night import Night
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
@@ -34,16 +35,19 @@ ATOMS_FOR_A_POOL = 3_000_000
 """Atoms from which a night lists blocks in a pool. A million atoms take some 3 CPU seconds, starting two processes 2."""
 
 
-def find_weak_pairs_tonight(paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series, pool: Pool) -> WeakPairs:
+def find_weak_pairs_tonight(
+    paths: BuildPaths, atoms: MappedAtoms, night: Night, free: pl.Series, checkpoints: Checkpoints, pool: Pool
+) -> WeakPairs:
     """Return what `pair_buckets.find_all_weak_pairs` returns, from the pairs of the base if their files are there."""
     known = mapped_atoms.read_mapped_weak_pairs(night.files, night.find_folder)
     if known is None:
-        return find_all_weak_pairs(paths, atoms, free, pool)
+        return find_all_weak_pairs(paths, atoms, free, checkpoints, pool)
     change = read_table(TABLES["atom_change"], paths.table("atom_change"))
     gone, made = (change.filter(pl.col("change") == kind)["atom_id"] for kind in ("gone", "made"))
     # The pool would take more of a smaller night than it saves.
     own = pool if count_rows(paths.table("atom")) >= ATOMS_FOR_A_POOL else Pool(1, None)
-    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free, partial(count_all_common_blocks, paths, pool=own))
+    count_blocks = partial(count_all_common_blocks, paths, checkpoints=checkpoints, pool=own)
+    return update_weak_pairs(known, night.atoms, atoms, (gone, made), free, count_blocks)
 
 
 def update_weak_pairs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,8 +16,9 @@ from pipeline.build.releases import build_releases
 from pipeline.build.source_values import build_source_values
 from pipeline.build.tracks import build_tracks
 from pipeline.build.works import build_works
-from pipeline.engine.checkpoints import Checkpoints, use_token
+from pipeline.engine.checkpoints import use_token
 from pipeline.linkage import staged_records
+from tests.pipeline.interrupter import Interrupter
 
 from .test_tables import STAGES, fill, hash_folder
 
@@ -40,34 +41,6 @@ SIZES = (
     (tracks, "RELEASES_PER_BUCKET", 9),
     (staged_records, "ROWS_PER_SLICE", 30),
 )
-
-
-class Interrupter:
-    """Interrupts a stage after each input that it finishes."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.finished: list[tuple[str, int]] = []
-        self._left = 0
-        run_one = Checkpoints._run_one
-
-        def run_or_interrupt(checkpoints: Checkpoints, name: str, function: Callable[[Any], Any], job: tuple[int, Any]) -> object:
-            if not self._left:
-                raise KeyboardInterrupt
-            self._left -= 1
-            result = run_one(checkpoints, name, function, job)
-            self.finished.append((name, job[0]))
-            return result
-
-        monkeypatch.setattr(Checkpoints, "_run_one", run_or_interrupt)
-
-    def run(self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int) -> bool:
-        """Run the stage and interrupt it after so many inputs; return whether it came to its end."""
-        self._left = inputs
-        try:
-            stage(paths)
-        except KeyboardInterrupt:
-            return False
-        return True
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.engine import shuffle
+from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.pool import Pool
 from pipeline.linkage import block_pairs, pair_buckets, stages, weak_blocks
 from pipeline.linkage.block_pairs import BlockChanges, Search, count_common_blocks, list_atom_blocks, read_readings
@@ -42,6 +43,11 @@ def free(atoms: MappedAtoms) -> pl.Series:
 
 
 @pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    return Checkpoints.open(tmp_path / "edges.spill")
+
+
+@pytest.fixture
 def bucket_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     """Cut searches into small ranges, and return the buckets that each kind of rows goes to."""
     monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 200)
@@ -57,24 +63,30 @@ def bucket_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
 
 
 def test_pairs_by_buckets_equal_those_in_memory(
-    built: BuildPaths, atoms: MappedAtoms, free: pl.Series, bucket_rows: dict[str, set[int]]
+    built: BuildPaths, atoms: MappedAtoms, free: pl.Series, checkpoints: Checkpoints, bucket_rows: dict[str, set[int]]
 ) -> None:
-    found = find_all_weak_pairs(built, atoms, free, Pool(1, None))
+    found = find_all_weak_pairs(built, atoms, free, checkpoints, Pool(1, None))
     assert found.pairs.height > 10
     assert found.pairs.equals(find_weak_pairs(atoms, free).pairs)
     assert min(map(len, bucket_rows.values())) > 2
-    assert not list((built.root / "work" / "linkage").glob("*.spill"))
+    # Nothing of the shuffles is left.
+    assert not [path for path in checkpoints.folder.iterdir() if path.is_dir()]
 
 
 def test_differences_by_buckets_equal_those_in_memory(
-    built: BuildPaths, atoms: MappedAtoms, free: pl.Series, bucket_rows: dict[str, set[int]], monkeypatch: pytest.MonkeyPatch
+    built: BuildPaths,
+    atoms: MappedAtoms,
+    free: pl.Series,
+    checkpoints: Checkpoints,
+    bucket_rows: dict[str, set[int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Blocks of new atoms exceed it, and pairs of the others lose them.
     monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", 3)
     readings, every = read_readings(atoms), atoms.read_rows("atom", ["atom_id"])["atom_id"].sort()
     gone = list_atom_blocks(atoms, readings, every.gather_every(7)).sort()
     search = Search(free, readings, BlockChanges(every.gather_every(5), free.gather_every(4), gone))
-    found = count_all_common_blocks(built, atoms, search, Pool(1, None)).sort("a", "b")
+    found = count_all_common_blocks(built, atoms, search, checkpoints, Pool(1, None)).sort("a", "b")
     assert {-1, 1} <= set(found["blocks"].sign())
     assert found.equals(count_common_blocks(atoms, search).sort("a", "b"))
     assert min(map(len, bucket_rows.values())) > 2

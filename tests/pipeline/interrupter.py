@@ -1,0 +1,42 @@
+"""Interruptions of a stage after any input that it finishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engine.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from pipeline.paths import BuildPaths
+
+
+class Interrupter:
+    """Interrupts a stage after each input that it finishes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.finished: list[tuple[str, int]] = []
+        self._left = 0
+        run_one = Checkpoints._run_one
+
+        def run_or_interrupt(checkpoints: Checkpoints, name: str, function: Callable[[Any], Any], job: tuple[int, Any]) -> object:
+            if not self._left:
+                raise KeyboardInterrupt
+            self._left -= 1
+            result = run_one(checkpoints, name, function, job)
+            self.finished.append((name, job[0]))
+            return result
+
+        monkeypatch.setattr(Checkpoints, "_run_one", run_or_interrupt)
+
+    def run(self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int) -> bool:
+        """Run the stage and interrupt it after so many inputs; return whether it came to its end."""
+        self._left = inputs
+        try:
+            stage(paths)
+        except KeyboardInterrupt:
+            return False
+        return True

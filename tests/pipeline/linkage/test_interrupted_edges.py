@@ -1,0 +1,69 @@
+"""Tests of edges that end between two of their parts and ranges: the next build goes on there and writes the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.tables.files import list_parts
+from pipeline.engine.checkpoints import use_token
+from pipeline.linkage import pair_buckets, stages
+from pipeline.paths import BuildPaths
+from tests.pipeline.interrupter import Interrupter
+from tests.pipeline.linkage.test_stages import stage
+from tests.pipeline.linkage.worlds import made_up_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STAGES = {
+    "regroup_by_code",
+    "find_code_edges",
+    "find_artist_typos",
+    "regroup_by_title",
+    "find_title_typos",
+    "send_rows",
+    "send_pairs",
+    "find_worthy_pairs",
+    "find_key_edges",
+}
+write_edges = partial(stages.write_edges, buckets=3)
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
+    monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 100)
+    made = stage(BuildPaths(tmp_path), made_up_world(seed=6, songs=60)[0])
+    stages.write_atoms(made, buckets=3)
+    return made
+
+
+def hash_edges(paths: BuildPaths) -> list[str]:
+    return [hashlib.sha256(part.read_bytes()).hexdigest() for part in list_parts(paths.table("edge"))]
+
+
+def test_edges_interrupted_after_each_input_repeat_none_and_end_byte_identical(paths: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupter = Interrupter(monkeypatch)
+    with use_token("tonight"):
+        assert interrupter.run(write_edges, paths, 1_000)
+        whole = hash_edges(paths)
+        once, interrupter.finished = sorted(interrupter.finished), []
+        while not interrupter.run(write_edges, paths, 1):
+            pass
+    assert sorted(interrupter.finished) == once
+    assert {name for name, _ in once} >= STAGES
+    assert ("find_worthy_pairs", 2) in once
+    assert hash_edges(paths) == whole
+    assert not list((paths.root / "work" / "linkage").glob("*.spill"))
+
+
+def test_edges_with_another_memory_begin_anew(paths: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupter = Interrupter(monkeypatch)
+    for gigabytes in (2, 3):
+        with use_token("tonight"), use_budget(MemoryBudget(gigabytes * 10**9)):
+            assert not interrupter.run(write_edges, paths, 1)
+    assert interrupter.finished == [("regroup_by_code", 0)] * 2
