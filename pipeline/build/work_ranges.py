@@ -60,7 +60,9 @@ class ClaimRanges(NamedTuple):
         wanted = np.zeros(1, bool)
         for rows in recordings:
             ids = rows["recording_id"].to_numpy()
-            wanted = np.pad(wanted, (0, max(0, ids.max(initial=0) + 1 - len(wanted))))
+            # Not for each block: padding copies all.
+            if (missing := ids.max(initial=0) + 1 - len(wanted)) > 0:
+                wanted = np.pad(wanted, (0, missing))
             wanted[ids] = True
         write_array(self.folder / "wanted.npy", np.packbits(wanted, bitorder="little"))
         pairs = zip(list_parts(paths.table("atom_member")), list_parts(paths.table("atom")), strict=True)

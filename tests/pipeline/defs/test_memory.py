@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog_store.memory_budget import MemoryBudget, get_budget
 from catalog_store.tables.files import list_parts
 from pipeline.defs.resources import CatalogResource
+from pipeline.linkage import stages
+from pipeline.linkage.mapped_atoms import open_tonight
+from pipeline.paths import BuildPaths
 from pipeline.settings import Settings
+from tests.pipeline.linkage.test_stages import stage
+from tests.pipeline.linkage.worlds import made_up_world
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
     from tests.conftest import BuiltWorld
@@ -29,3 +33,15 @@ def test_default_memory_follows_the_recordings_of_the_last_build(
     monkeypatch.setattr("pipeline.defs.resources.count_rows", lambda folder: 50_000_000 if list_parts(folder) else 0)
     assert CatalogResource(root=str(built_world.catalog)).memory_budget == MemoryBudget.of_catalog(50_000_000)
     assert CatalogResource(root=str(tmp_path)).memory_budget == MemoryBudget.of_catalog(0)
+
+
+def test_files_that_a_step_maps_are_unmapped_at_its_end(tmp_path: Path) -> None:
+    def list_mapped() -> list[str]:
+        return [line for line in Path("/proc/self/maps").read_text().splitlines() if str(tmp_path) in line]
+
+    paths = stage(BuildPaths(tmp_path), made_up_world(seed=5, songs=3)[0])
+    with CatalogResource(root=str(tmp_path)).claim_for_step():
+        stages.write_atoms(paths)
+        assert open_tonight(paths).read_rows("atom", ["atom_id"]).height
+        assert list_mapped()
+    assert not list_mapped()

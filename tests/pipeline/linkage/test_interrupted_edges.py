@@ -6,16 +6,18 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables.files import list_parts
 from pipeline.engine.checkpoints import use_token
 from pipeline.linkage import pair_buckets, stages
 from pipeline.paths import BuildPaths
 from tests.pipeline.interrupter import Interrupter
 from tests.pipeline.linkage.test_stages import stage
-from tests.pipeline.linkage.worlds import made_up_world
+from tests.pipeline.linkage.worlds import Records, made_up_world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +39,11 @@ write_edges = partial(stages.write_edges, buckets=3)
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
     monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 100)
-    made = stage(BuildPaths(tmp_path), made_up_world(seed=6, songs=60)[0])
+    shared = Records()
+    # A title of two artists: atoms are compared by title, too.
+    shared.add("id1", "One Title", "Anna Blum", platform=CATALOG_PLATFORMS[0])
+    shared.add("id2", "One Title", "Anna Blumm", platform=CATALOG_PLATFORMS[1])
+    made = stage(BuildPaths(tmp_path), pl.concat([made_up_world(seed=6, songs=60)[0], shared.frame()]))
     stages.write_atoms(made, buckets=3)
     return made
 
@@ -46,7 +52,9 @@ def hash_edges(paths: BuildPaths) -> list[str]:
     return [hashlib.sha256(part.read_bytes()).hexdigest() for part in list_parts(paths.table("edge"))]
 
 
-def test_edges_interrupted_after_each_input_repeat_none_and_end_byte_identical(paths: BuildPaths, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_interrupted_again_and_again_repeat_no_input_and_end_byte_identical(
+    paths: BuildPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupter = Interrupter(monkeypatch)
     with use_token("tonight"):
         assert interrupter.run(write_edges, paths, 1_000)
