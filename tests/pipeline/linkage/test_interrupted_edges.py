@@ -38,12 +38,12 @@ write_edges = partial(stages.write_edges, buckets=3)
 
 @pytest.fixture
 def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildPaths:
-    monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 100)
+    monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 50)
     shared = Records()
     # A title of two artists: atoms are compared by title, too.
     shared.add("id1", "One Title", "Anna Blum", platform=CATALOG_PLATFORMS[0])
     shared.add("id2", "One Title", "Anna Blumm", platform=CATALOG_PLATFORMS[1])
-    made = stage(BuildPaths(tmp_path), pl.concat([made_up_world(seed=6, songs=60)[0], shared.frame()]))
+    made = stage(BuildPaths(tmp_path), pl.concat([made_up_world(seed=6, songs=25)[0], shared.frame()]))
     stages.write_atoms(made, buckets=3)
     return made
 
