@@ -40,3 +40,10 @@ class Interrupter:
         except KeyboardInterrupt:
             return False
         return True
+
+    def run_in_turns(self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int) -> list[tuple[str, int]]:
+        """Run the stage to its end, interrupted after so many inputs each time; return what it finished, sorted."""
+        self.finished = []
+        while not self.run(stage, paths, inputs):
+            pass
+        return sorted(self.finished)
