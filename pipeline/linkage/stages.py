@@ -113,7 +113,7 @@ def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
     buckets = buckets or count_buckets(rows)
     # Searches are cut to the memory of a process: with another one, a killed build's ranges are not those of now.
     spill = open_checkpoints(paths.root / "work" / "linkage" / "edges.spill", buckets, get_budget().process_bytes)
-    with report_failing_records(paths), start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool, spill as checkpoints:
+    with report_failing_records(paths), spill as checkpoints, start_workers(is_small=rows < ROWS_FOR_A_POOL) as pool:
         return _write_edge_table(paths, buckets, checkpoints, pool)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engine.checkpoints import Checkpoints
+from pipeline.engine.checkpoints import Checkpoints, use_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +41,15 @@ class Interrupter:
             return False
         return True
 
-    def run_in_turns(self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int) -> list[tuple[str, int]]:
-        """Run the stage to its end, interrupted after so many inputs each time; return what it finished, sorted."""
-        self.finished = []
-        while not self.run(stage, paths, inputs):
-            pass
-        return sorted(self.finished)
+    def check_turns(
+        self, stage: Callable[[BuildPaths], object], paths: BuildPaths, inputs: int, hash_outputs: Callable[[BuildPaths], object]
+    ) -> set[tuple[str, int]]:
+        """Check that the stage, interrupted after so many inputs each time, repeats none and writes the same bytes; return its inputs."""
+        with use_token("tonight"):
+            assert self.run(stage, paths, 1_000)
+            whole, once, self.finished = hash_outputs(paths), sorted(self.finished), []
+            while not self.run(stage, paths, inputs):
+                pass
+        assert sorted(self.finished) == once
+        assert hash_outputs(paths) == whole
+        return set(once)

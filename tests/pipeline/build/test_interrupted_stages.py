@@ -66,14 +66,7 @@ def test_stage_interrupted_after_each_input_repeats_none_and_ends_byte_identical
         monkeypatch.setattr(module, name, value)
     for each in STAGES:
         each(paths)
-    interrupter = Interrupter(monkeypatch)
-    with use_token("tonight"):
-        assert interrupter.run(stage, paths, 1_000)
-        whole = hash_tables(paths)
-        once = sorted(interrupter.finished)
-        assert interrupter.run_in_turns(stage, paths, 1) == once
-    assert step in once
-    assert hash_tables(paths) == whole
+    assert step in Interrupter(monkeypatch).check_turns(stage, paths, 1, hash_tables)
     assert not (paths.root / "work" / "spill" / stage.__name__.removeprefix("build_")).exists()
 
 
