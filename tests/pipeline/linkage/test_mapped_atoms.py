@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from catalog_store.tables import TABLES
+from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.linkage import mapped_atoms
+from pipeline.linkage.normal_forms import NORMAL_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     Place = Callable[[str], Path]
 
@@ -88,6 +93,62 @@ def test_forgotten_files_are_mapped_no_more_and_opened_again_by_the_next_reader(
     assert mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"]).sort("atom_id").equals(rows)
 
 
+def make_members(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Return normal forms with an atom for each; a column that a row does not name is null."""
+    named = [
+        {"platform": "store_a", "external_id": f"r{number}", "content_hash": number, "atom_id": number, **row}
+        for number, row in enumerate(rows)
+    ]
+    return pl.DataFrame(named, schema={**NORMAL_SCHEMA, "atom_id": pl.Int64()})
+
+
+def write_members(files: Path, folder: Path, members: pl.DataFrame) -> mapped_atoms.MappedAtoms:
+    """Write a table of members alone, in one part, with its mapped files."""
+    for table in ATOM_TABLES:
+        write_table(TABLES[table], folder / table, TABLES[table].build_empty())
+    write_table(TABLES["atom_gone"], folder / "atom_gone", TABLES["atom_gone"].build_empty())
+    write_table(TABLES["atom_member"], folder / "atom_member", [members.select(TABLES["atom_member"].column_names)])
+    (part,) = list_parts(folder / "atom_member")
+    mapped_atoms.write_mapped_part(files, part, members)
+    return mapped_atoms.MappedAtoms(files, folder.joinpath)
+
+
+texts = st.sampled_from([None, "", "a", "b", "a title that is too long to lie in the view itself", "\u00e9"])
+lists = st.none() | st.lists(texts.filter(lambda text: text is not None), max_size=3)
+numbers = st.none() | st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), max_size=2)
+members = st.fixed_dictionaries(
+    {"title_key": texts, "names": lists, "isrcs": lists, "credit_artists": numbers, "lead": st.none() | st.integers(0, 3)},
+    optional={"duration_ms": st.integers(0, 9)},
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(members, min_size=1, max_size=12))
+def test_repeated_values_are_read_as_they_were_written(rows: Sequence[Mapping[str, object]]) -> None:
+    written = make_members(rows)
+    with TemporaryDirectory() as folder:
+        atoms = write_members(Path(folder, "mapped"), Path(folder, "tables"), written)
+        assert atoms.read_rows("atom_member").select(written.columns).equals(written)
+        ids = written["atom_id"].gather_every(2)
+        looked_up = atoms.read_atom_rows("atom_member", ids).select(written.columns)
+        assert looked_up.sort("atom_id").equals(written.gather_every(2))
+        has_names = pl.col("names").list.len() > 0
+        assert atoms.read_rows("atom_member", ["atom_id", "names"], has_names).equals(written.select("atom_id", "names").filter(has_names))
+
+
+@pytest.mark.parametrize("distinct", [1, 256, 257, 65_537])
+def test_any_number_of_distinct_values_is_told_apart(distinct: int, files: Path, tmp_path: Path) -> None:
+    written = make_members([{"title_key": f"title {number}"} for number in range(distinct)])
+    atoms = write_members(files, tmp_path / "tables", written)
+    assert atoms.read_rows("atom_member", ["title_key"]).equals(written.select("title_key"))
+
+
+def test_value_of_many_records_is_stored_once(files: Path, tmp_path: Path) -> None:
+    song = {"title_key": "t" * 1_000, "names": ["n" * 1_000], "isrcs": ["GBABC2000001"]}
+    write_members(files, tmp_path / "tables", make_members([song] * 500))
+    assert sum(file.stat().st_size for file in files.glob("atom_member*")) < 100_000
+
+
 def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
     with pytest.raises(ValueError, match="not in order"):
         mapped_atoms.write_mapped_part(files, list_parts(place("atom_isrc"))[0], claims(2, 1))
@@ -103,12 +164,13 @@ def test_parts_with_equal_ends_and_other_contents_have_separate_files(files: Pat
     for folder, atoms in (("one", (1, 5, 9)), ("other", (1, 6, 9))):
         write_table(TABLES["atom_isrc"], tmp_path / folder / "atom_isrc", [claims(*atoms)])
         mapped_atoms.write_mapped_part(files, list_parts(tmp_path / folder / "atom_isrc")[0], claims(*atoms))
-    assert len(list(files.iterdir())) == 2
+    assert len(list(files.glob("atom_isrc-*"))) == 2
 
 
+@pytest.mark.parametrize("kind", ["atom_isrc", "atom_isrc_values"])
 @pytest.mark.parametrize("harm", ["torn", "empty", "gone"])
-def test_incomplete_file_is_named(harm: str, files: Path, place: Place) -> None:
-    file = max(files.iterdir())
+def test_incomplete_file_is_named(harm: str, kind: str, files: Path, place: Place) -> None:
+    file = max(files.glob(f"{kind}-*"))
     if harm == "gone":
         file.unlink()
     else:
@@ -123,6 +185,6 @@ def test_only_files_of_the_tables_in_use_are_kept(files: Path, place: Place, tmp
     (files / "half-written.pending").write_bytes(b"")
     mapped_atoms.remove_stale_files(files, place)
     assert mapped_atoms.find_unusable_parts(files, place) == []
-    assert len(list(files.iterdir())) == 2
+    assert len(list(files.iterdir())) == 4
     mapped_atoms.remove_stale_files(files, (tmp_path / "nothing").joinpath)
     assert list(files.iterdir()) == []
