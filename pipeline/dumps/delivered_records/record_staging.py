@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
-from pipeline.dumps.delivered_records.record_references import read_linked_blocks, stage_placements
+from pipeline.dumps.delivered_records.record_references import read_blocks, read_linked_blocks, stage_placements
 from pipeline.dumps.delivered_records.record_shapes import ARTIST, LABEL, conform
 from pipeline.dumps.delivered_records.staging_rows import stage_artists, stage_labels, stage_recordings, stage_releases
 from pipeline.dumps.staging.record_checks import mark_later
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pipeline.dumps.delivered_records.record_store import DeliveredStore
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-RECORDS = "NOT is_part"
 KINDS = ("recording", "release", "artist", "label")
 _CREDITED_ARTISTS = """
     SELECT credit.artist_id AS id, arg_min(credit.name, (source, position, nth)) AS title, min((source, position, nth)) AS first
@@ -54,17 +53,17 @@ def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, ge
     with open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         for kind in (*KINDS, "placement"):
             connection.execute(f"CREATE VIEW {kind} AS SELECT * FROM {store.build_source(kind)}")
-        blocks = partial(read_linked_blocks, connection, genre_names or {}) if store.has_references else partial(_read_blocks, connection)
+        blocks = partial(read_linked_blocks, connection, genre_names or {}) if store.has_references else partial(read_blocks, connection)
         unnumbered = read_frame(connection, _UNNUMBERED_RELEASES)
         _stage(connection, "recording", blocks, lambda block: stage_recordings(_drop_filler(block, unnumbered), out))
         out.report("recordings are staged")
         _stage(connection, "release", blocks, partial(stage_releases, out=out))
         if store.rows["placement"]:
             stage_placements(connection, out)
-        _stage(connection, "artist", partial(_read_blocks, connection), partial(stage_artists, out=out))
+        _stage(connection, "artist", partial(read_blocks, connection), partial(stage_artists, out=out))
         for block in stream(connection, _CREDITED_ARTISTS):
             stage_artists(_build_parts(block, ARTIST), out)
-        _stage(connection, "label", partial(_read_blocks, connection), partial(stage_labels, out=out))
+        _stage(connection, "label", partial(read_blocks, connection), partial(stage_labels, out=out))
         for block in stream(connection, _NAMED_LABELS):
             stage_labels(_build_parts(block, LABEL), out)
         out.report("releases, artists and labels are staged")
@@ -73,7 +72,7 @@ def stage_delivered(store: DeliveredStore, out: StagingWriter, scratch: Path, ge
 def _stage(
     connection: duckdb.DuckDBPyConnection,
     kind: str,
-    blocks: Callable[[str, str], Iterator[pl.DataFrame]],
+    blocks: Callable[..., Iterator[pl.DataFrame]],
     stage: Callable[[pl.DataFrame], None],
 ) -> None:
     """Stage records, then parts whose id no record has: of each id the first part with a title."""
@@ -81,7 +80,7 @@ def _stage(
     duplicates = read_frame(
         connection, f"SELECT id, min(position) AS first FROM {kind} WHERE NOT is_part AND id IS NOT NULL GROUP BY id HAVING count(*) > 1"
     )
-    for block in blocks(kind, RECORDS):
+    for block in blocks(kind, parts=False):
         stage(mark_later(block, duplicates))
     connection.execute(
         f"""
@@ -90,14 +89,8 @@ def _stage(
         WHERE is_part AND id IS NOT NULL GROUP BY id
         """
     )
-    for block in blocks(kind, f"position IN (SELECT position FROM {kind}_part)"):
+    for block in blocks(kind, parts=True):
         stage(block.with_columns(_later=pl.lit(value=False)))
-
-
-def _read_blocks(connection: duckdb.DuckDBPyConnection, kind: str, condition: str) -> Iterator[pl.DataFrame]:
-    # Records come in file order of themselves (DuckDB keeps insertion order in scans); what goes through a join must be sorted.
-    order = "" if condition == RECORDS else "ORDER BY position"
-    return stream(connection, f"SELECT * FROM {kind} WHERE {condition} {order}")
 
 
 def _drop_filler(block: pl.DataFrame, unnumbered: pl.DataFrame) -> pl.DataFrame:
