@@ -5,6 +5,7 @@ line from the newest dump to the live snapshot stays as it is. Read archived tab
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -16,6 +17,7 @@ from pipeline.defs.checks import run_asset_checks
 from pipeline.defs.dump_assets import list_staging_checks
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.retries import try_again_later
+from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -99,7 +101,8 @@ def build_archive_assets(platform: str) -> list[dg.AssetsDefinition]:
                 dump = find_archived(catalog.paths.archived_dumps(platform), day)
                 require_whole(dump)
                 # Limits of shrinking compare a dump with the one before it; an archived dump is looked at alone.
-                stage_dump(platform, dump, folder, catalog.report)
+                staged = partial(stage_dump, platform, dump, folder, catalog.report)
+                run_with_second_try(staging_key.to_python_identifier(), catalog, staged)
             except DumpError as error:
                 raise dg.Failure(f"{platform}, dump of {day}: {error}", allow_retries=False) from error
             failed = [

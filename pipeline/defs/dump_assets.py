@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -16,6 +17,7 @@ from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_c
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.retries import has_retries_left, try_again_later
+from pipeline.defs.second_runs import run_with_second_try
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -207,10 +209,10 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
         yield from results
 
     def write_staging(catalog: CatalogResource) -> Written:
-        folder = catalog.paths.staging(platform)
-        with catalog.show_progress(key.to_python_identifier()), measure_usage(catalog.paths.list_spill_folders) as usage:
+        folder, name = catalog.paths.staging(platform), key.to_python_identifier()
+        with catalog.show_progress(name), measure_usage(catalog.paths.list_spill_folders) as usage:
             try:
-                intake = stage(catalog, platform)
+                intake = run_with_second_try(name, catalog, partial(stage, catalog, platform))
             except DumpError as error:
                 # A night goes on with the last good dump. A first catalog would look complete without the platform, so it is refused.
                 if find_current_folder(catalog.paths.root) is None:
@@ -218,7 +220,8 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
                 problem = str(error).removeprefix(f"{platform}: ")
                 intake = Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
             enter_section("checks")
-            results = run_staging_checks(catalog, platform) if intake.status != "missing" else []
+            check = partial(run_with_second_try, name, catalog, partial(run_staging_checks, catalog, platform))
+            results = check() if intake.status != "missing" else []
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night
         # Dagster expects a result of every declared check, also when there is nothing to check.

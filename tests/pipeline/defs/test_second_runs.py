@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import dagster as dg
 import duckdb
 import pytest
 
 from catalog_store.lake import INTERPRETER, Lake, list_builds
-from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
+from catalog_store.tables.files import count_rows
+from pipeline.definitions import build_definitions
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key, stage
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.second_runs import run_with_second_try
 from pipeline.engine.duckdb_session import MemoryShortageError, open_duckdb
@@ -17,6 +21,9 @@ from pipeline.engine.pool import count_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipeline.dumps.intake.newest_dump import Intake
+    from tests.conftest import BuiltWorld
 
 # Stands for the interpreter of the lake: DuckDB runs out of memory unless it has one thread.
 WRITER = """#!/bin/sh
@@ -101,3 +108,25 @@ def test_lake_that_runs_out_of_memory_runs_again_with_that_of_all_processes(
         assert run_with_second_try("lake", CatalogResource(root=str(tmp_path)), lambda: list_builds(lake)) == {"builds": []}
     limits = [json.loads(line)["memory_limit"] for line in jobs.read_text(encoding="ascii").splitlines()]
     assert limits == [NARROW.database_limit, NARROW.lone_database_limit]
+
+
+def test_staging_that_runs_out_of_memory_runs_again_with_that_of_all_processes(
+    built_world: BuiltWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets: list[MemoryBudget] = []
+
+    def stage_short_of_memory(catalog: CatalogResource, platform: str) -> Intake:
+        budgets.append(get_budget())
+        if len(budgets) == 1:
+            with use_budget(HOPELESS):
+                count_lists(tmp_path / "spill")
+        return stage(catalog, platform)
+
+    monkeypatch.setattr("pipeline.defs.dump_assets.stage", stage_short_of_memory)
+    catalog = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(built_world.dumps))
+    keys = [build_landing_key("store_a"), build_staging_key("store_a")]
+    job = build_definitions({"catalog": catalog}).resolve_implicit_global_asset_job_def()
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert job.execute_in_process(asset_selection=keys, instance=instance).success
+    assert budgets == [budgets[0], MemoryBudget(budgets[0].total_bytes)]
+    assert count_rows(*catalog.paths.staged("source_recording", ("store_a",))) > 0
