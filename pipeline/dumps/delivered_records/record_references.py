@@ -76,14 +76,16 @@ def read_linked_blocks(
         ORDER BY position, nth
         """,
     )
-    referring = (
-        block.drop("artists", *(name for name in found.columns if name != "position"), strict=False).join(
-            found, on="position", how="left", maintain_order="left"
-        )
-        for block, found in pair_blocks(read_blocks(connection, kind, parts=parts), references, "position")
-    )
+    pairs = pair_blocks(read_blocks(connection, kind, parts=parts), references, "position")
+    referring = (_replace_references(block, found) for block, found in pairs)
     for block, credit in pair_blocks(referring, credit_rows, "position"):
         yield _add_genres(_add_credits(block, credit), genre_names)
+
+
+def _replace_references(block: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Return the block with the references that were found for its positions, in place of those delivered."""
+    delivered = ["artists", *(name for name in found.columns if name != "position")]
+    return block.drop(delivered, strict=False).join(found, on="position", how="left", maintain_order="left")
 
 
 def stage_placements(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
