@@ -6,19 +6,24 @@ a change means, so its cost is measured here, on dumps of the same size with the
 
 from __future__ import annotations
 
-import bz2
 import gzip
-import io
 import re
 import shutil
 import tarfile
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from catalog_store.platforms import CATALOG_PLATFORMS, WORKS
 from pipeline.dumps.intake.adapters import stage_dump
 from pipeline.engine.usage import measure_usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 STEP = 333
 """Records of which one is changed: 0.3 %."""
@@ -29,50 +34,68 @@ _THIRD_CELL = re.compile(rb"^([0-9]+\t[^\t]+\t)")
 
 
 def change_dumps(source: Path, target: Path, night: int) -> None:
-    """Write the dumps of a night: those of `source`, with one record of STEP changed, others each night."""
+    """Write the dumps of a night: those of `source`, with one record of STEP changed, others each night.
+
+    Files are read in streams, since a dump of 10 million recordings does not fit into memory.
+    """
     shutil.rmtree(target, ignore_errors=True)
     # A manifest or a list of checksums would refuse the changed files.
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("truth", "*Manifest*", "*SUM*"))
-    for path in sorted(target.rglob("*")):
+    for path in sorted(path for path in target.rglob("*") if path.is_file()):
+        changed = path.with_name(f"{path.name}.changed")
         if path.suffix == ".parquet":
-            _change_parquet(path, night)
+            _change_parquet(path, changed, night)
         elif path.name.endswith((".ndjson.gz", ".xml.gz")):
             pattern = _TITLE if "json" in path.name else _ELEMENT
-            path.write_bytes(gzip.compress(_change_records(gzip.decompress(path.read_bytes()), pattern, night), 6))
+            with gzip.open(path) as lines, gzip.open(changed, "wb", 6) as output:
+                output.writelines(_change_records(lines, pattern, night))
         elif path.suffix == ".tsv":
-            path.write_bytes(_change_records(path.read_bytes(), _CELL, night))
+            with path.open("rb") as lines, changed.open("wb") as output:
+                output.writelines(_change_records(lines, _CELL, night))
         elif path.name == "mbdump.tar.bz2":
-            _change_archive(path, night)
+            _change_archive(path, changed, night)
+        if changed.exists():
+            changed.replace(path)
 
 
-def _change_records(raw: bytes, pattern: re.Pattern[bytes], night: int) -> bytes:
+def _change_records(lines: Iterable[bytes], pattern: re.Pattern[bytes], night: int) -> Iterator[bytes]:
     """Put a word behind what `pattern` finds in one line of STEP."""
-    lines = raw.split(b"\n")
-    for index in range(night % STEP, len(lines), STEP):
-        lines[index] = pattern.sub(rb"\1New ", lines[index], count=1)
-    return b"\n".join(lines)
+    for index, line in enumerate(lines):
+        yield pattern.sub(rb"\1New ", line, count=1) if index % STEP == night % STEP else line
 
 
-def _change_parquet(path: Path, night: int) -> None:
-    frame = pl.read_parquet(path)
-    name = next((name for name in ("name", "nameDefault") if frame.schema.get(name) == pl.String), None)
-    if name:
-        is_drawn = pl.int_range(pl.len()) % STEP == night % STEP
-        frame.with_columns(pl.when(is_drawn).then(pl.lit("New ") + pl.col(name)).otherwise(name).alias(name)).write_parquet(path)
+def _change_parquet(path: Path, changed: Path, night: int) -> None:
+    with pq.ParquetFile(path) as file:
+        columns = {field.name: column for column, field in enumerate(file.schema_arrow) if pa.types.is_string(field.type)}
+        name = next((name for name in ("name", "nameDefault") if name in columns), None)
+        if name is None:
+            return
+        codec = file.metadata.row_group(0).column(0).compression
+        first = 0
+        with pq.ParquetWriter(changed, file.schema_arrow, compression=codec) as output:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                rows = pa.array(range(first, first + table.num_rows), pa.int64())
+                is_drawn = pc.equal(pc.subtract(rows, pc.multiply(pc.divide(rows, STEP), STEP)), night % STEP)
+                texts = pc.if_else(is_drawn, pc.binary_join_element_wise("New ", table[name], ""), table[name])
+                output.write_table(table.set_column(columns[name], name, texts))
+                first += table.num_rows
 
 
-def _change_archive(path: Path, night: int) -> None:
+def _change_archive(path: Path, changed: Path, night: int) -> None:
     """Change the recordings in an archive of tables: their name is the third cell."""
-    changed = io.BytesIO()
-    with tarfile.open(path) as archive, tarfile.open(fileobj=changed, mode="w") as copy:
+    with tarfile.open(path, "r|bz2") as archive, tarfile.open(changed, "w:bz2") as copy:
         for member in archive:
             file = archive.extractfile(member)
-            content = file.read() if file else b""
-            if member.name in ("mbdump/recording", "mbdump/release"):
-                content = _change_records(content, _THIRD_CELL, night)
-                member.size = len(content)
-            copy.addfile(member, io.BytesIO(content))
-    path.write_bytes(bz2.compress(changed.getvalue()))
+            if file is None or member.name not in ("mbdump/recording", "mbdump/release"):
+                copy.addfile(member, file)
+                continue
+            # A member states its size before its content, so the changed records wait in a file.
+            with TemporaryFile(dir=path.parent) as records:
+                records.writelines(_change_records(file, _THIRD_CELL, night))
+                member.size = records.tell()
+                records.seek(0)
+                copy.addfile(member, records)
 
 
 def stage_all(dumps: str, staging: str) -> dict[str, float]:
