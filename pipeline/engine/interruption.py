@@ -10,11 +10,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from concurrent.futures import wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
+
+Result = TypeVar("Result")
+
+_NOTICE_SECONDS = 0.5
 
 _watched: list[int] = []
 """Read ends of the pipes of the blocks that watch now."""
@@ -57,3 +63,12 @@ def require_no_signal() -> None:
     """Raise KeyboardInterrupt if SIGINT or SIGTERM came, although whoever was interrupted went on."""
     if find_caught_signal():
         raise KeyboardInterrupt
+
+
+def wait_for_result(future: Future[Result]) -> Result:
+    """Return the result of a future, or raise its error; unlike `Future.result`, notice a signal within a moment."""
+    # The handler that Polars installs for SIGINT lets a wait without an end go on (SA_RESTART). Python then raises KeyboardInterrupt only
+    # when the result has come, which may be an hour later.
+    while not future.done():
+        wait([future], timeout=_NOTICE_SECONDS)
+    return future.result()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
+import os
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from catalog_store.memory_budget import get_budget, set_budget
+from pipeline.engine.interruption import wait_for_result
 from pipeline.engine.usage import call_measured, charge_worker
 
 if TYPE_CHECKING:
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_PR_SET_PDEATHSIG = 1
-"""<linux/prctl.h>"""
-
 
 @contextmanager
 def start_processes(workers: int) -> Iterator[ProcessPoolExecutor]:
@@ -33,11 +32,24 @@ def start_processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     They are forked from a clean server process, because forking a process that runs Polars or DuckDB threads can deadlock. They end with
     this process, however it ends, and at once when the block is interrupted.
     """
+    with _start(workers, _begin_worker, _share_budget(workers)) as processes:
+        yield processes
+
+
+@contextmanager
+def start_process(begin: Callable[[Item], None], item: Item) -> Iterator[ProcessPoolExecutor]:
+    """Start one process, and end it with the block. It calls `begin(item)` first, and has all memory of this process."""
+    with _start(1, _begin_alone, get_budget(), begin, item) as process:
+        yield process
+
+
+@contextmanager
+def _start(workers: int, begin: Callable[..., None], *settings: object) -> Iterator[ProcessPoolExecutor]:
     # `fork` would copy locks that other threads hold at that moment, and the child would wait for them for ever. For the same reason the
     # server has nothing preloaded: `import polars` starts three threads, one of which removes spilled rows, and a forked worker would lack
     # them. A worker would start in .01 instead of .46 CPU seconds; a step that has a pool takes many times as long.
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(_share_budget(workers),)) as processes:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=begin, initargs=settings) as processes:
         try:
             yield processes
         except BaseException as error:
@@ -55,15 +67,27 @@ def _share_budget(workers: int) -> MemoryBudget:
 
 
 def _begin_worker(budget: MemoryBudget) -> None:
-    """Keep a worker within `budget`, and end it with its parent, the server that ends with the build.
+    """Keep a worker within `budget`, and end it with the process that started it.
 
-    A worker that outlived it would write into the next build's files. Ctrl-C reaches all processes of a terminal, so workers leave the
-    reaction to the build.
+    A worker that outlived it would write into the next build's files, and hold its memory for ever. Ctrl-C reaches all processes of a
+    terminal, so workers leave the reaction to the build.
     """
     set_budget(budget)
-    # The kernel sends the signal, so that SIGKILL of the build ends the workers, too: no handler of Python runs then.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # No handler of Python runs in a process that SIGKILL ends, and the fork server lives as long as one of its workers does.
+    threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _begin_alone(budget: MemoryBudget, begin: Callable[[Item], None], item: Item) -> None:
+    _begin_worker(budget)
+    begin(item)
+
+
+def _end_with_parent() -> None:
+    # The kernel closes the parent's end of a pipe, whatever ended it.
+    if parent := multiprocessing.parent_process():
+        parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _kill_children() -> None:
@@ -73,8 +97,7 @@ def _kill_children() -> None:
 
 def call_alone(function: Callable[[Item], Result], item: Item) -> Result:
     """Return `function(item)`, called in a process of its own. BrokenProcessPool when that process dies."""
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(1, mp_context=context, initializer=_begin_worker, initargs=(_share_budget(1),)) as process:
-        result, cost = process.submit(partial(call_measured, function), item).result()
+    with start_processes(1) as process:
+        result, cost = wait_for_result(process.submit(partial(call_measured, function), item))
     charge_worker(cost)
     return result

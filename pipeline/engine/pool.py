@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from catalog_store.memory_budget import get_budget
 from catalog_store.pending_files import collect_pending, commit
+from pipeline.engine.interruption import wait_for_result
 from pipeline.engine.local import start_processes
 from pipeline.engine.progress import count_one, enter_block
 from pipeline.engine.spark import open_cluster
@@ -77,6 +78,11 @@ def use_engine(engine: Engine | None) -> Iterator[None]:
         _engines.remove(engine)
 
 
+def find_engine() -> Engine | None:
+    """Return the engine that does the work of pools; None: processes of this machine do."""
+    return _engines[-1] if _engines else None
+
+
 def is_engine_used() -> bool:
     """Return whether an engine does the work of pools, so that the processors of this machine are few beside its own."""
     return bool(_engines)
@@ -88,7 +94,7 @@ def start_workers(workers: int | None = None, *, is_small: bool = False) -> Iter
 
     An engine that is in use takes the place of these processes, whatever the size of the work.
     """
-    engine = _engines[-1] if workers is None and _engines else None
+    engine = find_engine() if workers is None else None
     if engine and engine.url != PROCESSES:
         with open_cluster(*engine) as cluster:
             yield Pool(cluster.tasks, cluster)
@@ -169,7 +175,7 @@ def _try_call(function: Callable[[Item], Result], item: Item) -> _Done[Result]:
 
 
 def _take_result(future: Future[_Done[Result]]) -> Result:
-    done = future.result()
+    done = wait_for_result(future)
     charge_worker(done.cost)
     commit(done.written)
     return done.result

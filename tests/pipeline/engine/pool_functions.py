@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
+from typing import TYPE_CHECKING
 
 from catalog_store.memory_budget import get_budget
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def fail_at_three(number: int) -> int:
@@ -19,3 +24,8 @@ def memory(_number: int) -> int:
 
 def process(_number: int) -> int:
     return os.getpid()
+
+
+def write_process_and_wait(folder: Path) -> None:
+    (folder / str(os.getpid())).touch()
+    time.sleep(600)

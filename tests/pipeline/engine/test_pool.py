@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +13,20 @@ from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.local import call_alone
 from pipeline.engine.pool import PROCESSES, Engine, count_workers, map_ordered, start_workers, use_engine
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
+from tests.pipeline.engine.waiting import is_running, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENDED = """
+import sys
+from pathlib import Path
+from pipeline.engine.pool import map_ordered
+from tests.pipeline.engine.pool_functions import write_process_and_wait
+
+list(map_ordered(write_process_and_wait, [Path(sys.argv[1])] * 2, workers=2))
+"""
+"""Starts two workers, each of which writes the number of its process and works on."""
 
 
 def slow_square(number: int) -> int:
@@ -66,6 +84,17 @@ def test_workers_together_take_no_more_memory_than_the_budget(workers: int) -> N
         shares = set(map_ordered(memory, range(6), workers=workers))
         assert shares == {3_000_000_000 // workers}
         assert call_alone(memory, 0) == 1_500_000_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: int) -> None:
+    numbers = tmp_path / "numbers"
+    numbers.mkdir()
+    with subprocess.Popen([sys.executable, "-c", ENDED, str(numbers)], stderr=subprocess.DEVNULL) as build:
+        wait_until(lambda: len(list(numbers.iterdir())) == 2)
+        workers = [int(path.name) for path in numbers.iterdir()]
+        build.send_signal(number)
+    wait_until(lambda: not any(map(is_running, workers)))
 
 
 def test_call_alone_has_a_process_of_its_own() -> None:
