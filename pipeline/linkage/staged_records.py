@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, add_content_hash
 from catalog_store.record_keys.new_records import read_new_records
@@ -100,7 +101,7 @@ def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
             .filter(_is_one_of(rest) | pl.col("content_hash").is_null())
             .collect()
         )
-        found.append(add_content_hash(rows).filter(_is_one_of(rest)))
+        found.append(copy_texts(add_content_hash(rows).filter(_is_one_of(rest))))
     return pl.concat(found)
 
 

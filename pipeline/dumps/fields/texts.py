@@ -36,12 +36,6 @@ def clean_texts(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def copy_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that share no text with the frame from which they were filtered, and so do not keep it in memory."""
-    # Polars filters views and keeps all texts below them, also after `rechunk` and `shrink_to_fit`. The older layout has no views.
-    return pl.DataFrame(pl.from_arrow(rows.to_arrow(compat_level=pl.CompatLevel.oldest())))
-
-
 def _repair_encodings(frame: pl.DataFrame) -> pl.DataFrame:
     for name in TEXTS:
         if name in frame.columns:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from catalog_store.current_link import flush, flush_folder
+from catalog_store.frame_texts import copy_texts
 from catalog_store.pending_files import PENDING_SUFFIX
 from catalog_store.record_keys.content_hash import compute_content_hash
 from catalog_store.record_keys.new_records import NewRecords
@@ -23,7 +24,7 @@ from catalog_store.record_keys.place_numbers import write_place_numbers
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import TableWriter
 from pipeline.dumps.errors import UnblamedError
-from pipeline.dumps.fields.texts import clean_texts, copy_texts
+from pipeline.dumps.fields.texts import clean_texts
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
 from pipeline.dumps.staging.parsed_lines import ParsedLines

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from catalog_store.record_keys.content_hash import LINKED_COLUMNS, compute_content_hash
-from catalog_store.record_keys.new_records import FILE, read_new_records
+from catalog_store.record_keys.new_records import FILE, NewRecords, read_new_records
 from catalog_store.tables import TABLES
 from pipeline.dumps.staging.staging_writer import StagingWriter
 from pipeline.linkage.staged_records import read_records_with
@@ -97,3 +97,12 @@ def test_a_torn_table_of_the_night_before_costs_the_shortcut_and_nothing_else(pa
     folder = stage(paths, records(*FIRST[:-1], "39 Hello"))
     assert read_new_records(folder) is None
     assert read_records_with(paths, linked("39 Hello")["content_hash"]).equals(linked("39 Hello"))
+
+
+def test_waiting_records_do_not_keep_the_texts_of_their_part(paths: BuildPaths) -> None:
+    first = [f"{number} Halo of a title that is too long to be part of a view" for number in range(4_000)]
+    found = NewRecords(stage(paths, records(*first)))
+    found.gather(records(*first[1:], "5000 Sun").with_columns(content_hash=compute_content_hash()))
+    (waiting,) = found._found
+    assert waiting["title"].to_list() == ["5000 Sun"]
+    assert waiting.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size() < 10_000

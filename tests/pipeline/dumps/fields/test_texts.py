@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from pipeline.dumps.fields.delivered_credits import CREDITS
-from pipeline.dumps.fields.texts import clean_texts, copy_texts
+from pipeline.dumps.fields.texts import clean_texts
 
 UNUSED_IN_WINDOWS_1252 = frozenset(b"\x81\x8d\x8f\x90\x9d")
 
@@ -69,23 +69,3 @@ def test_broken_encodings_are_repaired(text: str, encoding: str) -> None:
 def test_texts_that_only_look_broken_stay(text: str) -> None:
     frame = pl.DataFrame({"title": [text]})
     assert clean_texts(frame) is frame
-
-
-def test_copied_rows_do_not_keep_the_texts_of_their_block() -> None:
-    block = pl.DataFrame({"title": [f"a title too long to be part of a view {number}" for number in range(10_000)]})
-    rows = block.filter(pl.col("title").str.ends_with("1234")).with_columns(version=pl.lit(None, dtype=pl.String))
-    copied = copy_texts(rows)
-    assert copied.equals(rows)
-    assert copied.schema == rows.schema
-    assert _measure_buffers(rows) > 100_000
-    assert _measure_buffers(copied) < 10_000
-
-
-def test_copy_of_no_rows_has_their_columns() -> None:
-    rows = pl.DataFrame(schema={"title": pl.String, "rank": pl.Int64})
-    assert copy_texts(rows).schema == rows.schema
-
-
-def _measure_buffers(frame: pl.DataFrame) -> int:
-    """Return the bytes that a frame keeps in memory, seen or not."""
-    return frame.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size()
