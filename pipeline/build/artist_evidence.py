@@ -57,7 +57,8 @@ _WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, record
 _SAME_NAME = f"""
 SELECT s.*, s.shared = 1 AND least(a.works, b.works) >= {FEW_WORKS} AS is_single FROM (
     SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
-    FROM here a JOIN here b USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL
+    FROM (FROM here WHERE key_no % {{parts}} = {{part}}) a JOIN (FROM here WHERE key_no % {{parts}} = {{part}}) b
+    USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL
 ) s JOIN works a ON a.node = s.node_a JOIN works b ON b.node = s.node_b
 """
 """Pairs of one name on common recordings; `is_single`: a single one, which is too little for a tie."""
@@ -131,7 +132,7 @@ def _collect_evidence(bench: Workbench, blocks: range) -> None:
     """Make the ties of all blocks, their open pairs, and the facts about these."""
     bench.keep("works", _WORKS)
     find_listed_pairs(bench)
-    bench.keep("same_name", _SAME_NAME)
+    bench.keep_parts("same_name", _SAME_NAME, bench.count("here"))
     bench.load("other_tie", _find_other_names(bench))
     bench.keep("tie", _TIE)
     _cut_blocks(bench, len(blocks))
@@ -328,7 +329,8 @@ SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM
 
 
 _OPEN_FACT = """
-SELECT f.*, s.bearers, c.block FROM fact f JOIN (SELECT kind, value, count(*) AS bearers FROM fact GROUP BY ALL) s USING (kind, value)
+WITH drawn AS (FROM fact WHERE hash(value) % {parts} = {part})
+SELECT f.*, s.bearers, c.block FROM drawn f JOIN (SELECT kind, value, count(*) AS bearers FROM drawn GROUP BY ALL) s USING (kind, value)
 JOIN open_cluster c USING (node) ORDER BY block
 """
 
@@ -348,7 +350,7 @@ def _collect_facts(bench: Workbench) -> None:
         bench.keep(f"fact_{kind}", sql)
     bench.keep("fact", " UNION ALL ".join(f"SELECT node, '{kind}' AS kind, value FROM fact_{kind}" for kind in _FACTS))
     bench.keep("open_cluster", 'SELECT DISTINCT "group" AS node, block FROM open_node')
-    bench.keep("open_fact", _OPEN_FACT)
+    bench.keep_parts("open_fact", _OPEN_FACT, bench.count("fact"))
     bench.drop(*(f"fact_{kind}" for kind in _FACTS), "fact", "same_name", "genre_main", "release_form")
     bench.drop("open_record", "own_name", "own_record", "open_release", "open_genre")
 

@@ -54,7 +54,8 @@ FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROU
 """
 _CREDITED_ON_RELEASE = f"""
 SELECT DISTINCT a.artist_id, c.platform, c.name
-FROM release_credit c JOIN name_key k USING (name)
+FROM (FROM release_credit WHERE hash(name) % {{parts}} = {{part}}) c
+JOIN (FROM name_key WHERE hash(name) % {{parts}} = {{part}}) k USING (name)
 JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
     AND n.artist_id = coalesce(c.artist_id, k.key)
 JOIN node_artist a USING (node)
@@ -112,7 +113,7 @@ def write_artist_names(bench: Workbench) -> dict[str, int]:
     bench.keep("listed_artist", _LISTED)
     bench.keep("legal_artist", _LEGAL)
     bench.keep("credited_artist", _CREDITED)
-    bench.keep("credited_on_release", _CREDITED_ON_RELEASE)
+    bench.keep_parts("credited_on_release", _CREDITED_ON_RELEASE, bench.count("release_credit"))
     bench.keep("artist_form", _FORM)
     # Most artists have one name everywhere, so few names are compared outside the database.
     bench.load("chosen_name", choose_names(bench.read_frame(_CONTESTED_FORM)))

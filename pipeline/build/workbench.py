@@ -47,6 +47,8 @@ SHOWN_CHARACTERS = 120
 _SESSION = "duckdb"
 _WORD = re.compile(r"\w+")
 
+ROWS_PER_JOIN = 8_000_000
+"""Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
 TEXTS_PER_BUCKET = 250_000
 """Texts that `map_texts` works on at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
 TEXTS_FOR_A_POOL = 500_000
@@ -79,6 +81,20 @@ class QuerySteps:
     def keep(self, name: str, sql: str) -> None:
         """Materialise a named step of the stage."""
         self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
+
+    def keep_parts(self, name: str, sql: str, rows: int) -> None:
+        """Materialise a named step part by part, for joins of `rows` rows whose groups do not fit into memory together.
+
+        `sql` has the places {part} and {parts}: it returns the rows whose number is {part} modulo {parts}.
+        """
+        parts = 1 + rows // ROWS_PER_JOIN
+        self.keep(name, sql.format(part=0, parts=parts))
+        for part in range(1, parts):
+            self.execute(f'INSERT INTO "{name}" {sql.format(part=part, parts=parts)}')
+
+    def count(self, name: str) -> int:
+        """Return the rows of a named step or a table."""
+        return int(self.read_frame(f'SELECT count(*) FROM "{name}"').item())
 
     def drop(self, *names: str) -> None:
         """Drop steps that no later query reads, because held steps spill."""

@@ -30,6 +30,7 @@ def cut_small() -> None:
         (genre_buckets, "ROWS_PER_BUCKET", ROWS),
         (links, "ROWS_PER_BUCKET", ROWS),
         (workbench, "TEXTS_PER_BUCKET", ROWS),
+        (workbench, "ROWS_PER_JOIN", ROWS),
         (artist_evidence, "NODES_PER_BLOCK", ROWS),
         (release_buckets, "NODES_PER_BUCKET", ROWS),
         (release_buckets, "RELEASES_PER_RANGE", ROWS),

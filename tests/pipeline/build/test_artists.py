@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables.files import list_parts
-from pipeline.build import artist_evidence
+from pipeline.build import artist_evidence, workbench
 from pipeline.build import artists as artists_stage
 from pipeline.build.artist_evidence import is_one_spelling, is_short_form
 from pipeline.build.artists import build_artists
@@ -462,8 +462,9 @@ def test_artists_are_the_same_in_blocks_of_any_size(world: World, monkeypatch: p
         world.recording(number + 20, "store_a", f"t{number}", f"Air {number}", credit(f"Choir {number}", f"t{number}"), credit("Nova"))
     world.recording(30, "store_a", "t9", "Alone", credit("The Lone One", "t9"))
     paths, found = world.write(), []
-    for nodes in (1_000, 3, 1):
+    for nodes, joined in ((1_000, 1_000), (3, 1_000), (1, 1_000), (1_000, 5), (1, 1)):
         monkeypatch.setattr(artist_evidence, "NODES_PER_BLOCK", nodes)
+        monkeypatch.setattr(workbench, "ROWS_PER_JOIN", joined)
         build_artists(paths)
         found.append([world.read(name) for name in ("source_credit", "artist_source", "artist", "artist_alias")])
     known = ids(world)

@@ -34,6 +34,7 @@ SIZES = (
     (genre_buckets, "ROWS_PER_BUCKET", 100),
     (links, "ROWS_PER_BUCKET", 30),
     (workbench, "TEXTS_PER_BUCKET", 10),
+    (workbench, "ROWS_PER_JOIN", 10),
     (artist_evidence, "NODES_PER_BLOCK", 10),
     (release_buckets, "NODES_PER_BUCKET", 10),
     (release_buckets, "RELEASES_PER_RANGE", 9),

@@ -142,3 +142,28 @@ def test_killed_stage_goes_on_behind_its_texts_and_tables_and_leaves_no_folder(t
     assert not spill.exists()
     assert run(4, is_killed=False) == [4]
     assert len(read) == 77
+
+
+@pytest.mark.parametrize("rows", [0, 99, 100, 101, 1_000])
+def test_step_in_parts_has_the_rows_of_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 100)
+    with open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        bench.keep("number", f"SELECT i AS value, i % 7 AS digit FROM range({rows}) r(i)")
+        assert bench.count("number") == rows
+        query = "SELECT digit, count(*) AS times FROM number WHERE digit % {parts} = {part} GROUP BY digit"
+        bench.keep_parts("digits", query, rows)
+        wanted = bench.read_frame("SELECT digit, count(*) AS times FROM number GROUP BY digit ORDER BY digit")
+        assert bench.read_frame("SELECT * FROM digits ORDER BY digit").equals(wanted)
+
+
+def test_step_in_parts_fits_where_its_groups_together_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # DuckDB cannot spill a list while it grows.
+    lists = "SELECT value % 16 AS bucket, list(value) AS numbers FROM number WHERE value % 16 % {parts} = {part} GROUP BY bucket"
+    query, rows = f"SELECT bucket, len(numbers) AS size FROM ({lists})", 4_000_000
+    with use_budget(MemoryBudget(40_000_000)), open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        bench.keep("number", f"SELECT i AS value FROM range({rows}) r(i)")
+        with pytest.raises(MemoryShortageError):
+            bench.keep_parts("sizes", query, rows)
+        monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 250_000)
+        bench.keep_parts("sizes", query, rows)
+        assert bench.read_frame("SELECT sum(size) FROM sizes").item() == rows
