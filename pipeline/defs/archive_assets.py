@@ -15,9 +15,9 @@ from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.defs.checks import run_asset_checks
 from pipeline.defs.dump_assets import list_staging_checks
-from pipeline.defs.resources import CatalogResource
+from pipeline.defs.resources import CatalogResource, log
 from pipeline.defs.retries import try_again_later
-from pipeline.defs.second_runs import run_with_second_try
+from pipeline.defs.second_runs import run_step
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -101,8 +101,8 @@ def build_archive_assets(platform: str) -> list[dg.AssetsDefinition]:
                 dump = find_archived(catalog.paths.archived_dumps(platform), day)
                 require_whole(dump)
                 # Limits of shrinking compare a dump with the one before it; an archived dump is looked at alone.
-                staged = partial(stage_dump, platform, dump, folder, catalog.report)
-                run_with_second_try(staging_key.to_python_identifier(), catalog, staged)
+                staged = partial(stage_dump, platform, dump, folder, log.info)
+                run_step(staging_key.to_python_identifier(), catalog, staged)
             except DumpError as error:
                 raise dg.Failure(f"{platform}, dump of {day}: {error}", allow_retries=False) from error
             failed = [

@@ -1,6 +1,6 @@
 """Landing and staging: for each platform an asset that fetches the newest dump and one that turns it into staging tables."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -15,9 +15,9 @@ from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import count_rows, measure_bytes, render_sql_source
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
 from pipeline.defs.plots import draw_bar_chart
-from pipeline.defs.resources import CatalogResource
+from pipeline.defs.resources import CatalogResource, log
 from pipeline.defs.retries import has_retries_left, try_again_later
-from pipeline.defs.second_runs import run_with_second_try
+from pipeline.defs.second_runs import run_step, run_with_second_try
 from pipeline.defs.step_limits import INPUT
 from pipeline.defs.table_steps import build_usage_metadata
 from pipeline.dumps.errors import DumpError
@@ -135,14 +135,14 @@ def prune(catalog: CatalogResource, platform: str) -> list[Path]:
         return []
 
 
-def stage(catalog: CatalogResource, platform: str) -> Intake:
-    """Read the landed dump into the staging tables."""
+def choose_staging(catalog: CatalogResource, platform: str) -> Callable[[], Intake]:
+    """Return the function that reads the landed dump into the staging tables. It is picklable."""
     zone, folder = catalog.paths.landing(platform), catalog.paths.staging(platform)
     if platform in DAILY:
-        return stage_days(platform, zone, folder, catalog.fingerprint_days, catalog.report)
+        return partial(stage_days, platform, zone, folder, catalog.fingerprint_days, log.info)
     if platform in READ_IN_PLACE:
-        return stage_in_place(catalog.find_source(platform), platform, folder, catalog.report, catalog.drift_limits)
-    return stage_newest(platform, zone, folder, catalog.report, catalog.drift_limits)
+        return partial(stage_in_place, catalog.find_source(platform), platform, folder, log.info, catalog.drift_limits)
+    return partial(stage_newest, platform, zone, folder, log.info, catalog.drift_limits)
 
 
 def list_staging_checks(platform: str, folder: Path) -> list[AssetCheck]:
@@ -212,7 +212,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
         folder, name = catalog.paths.staging(platform), key.to_python_identifier()
         with catalog.show_progress(name), measure_usage(catalog.paths.list_spill_folders) as usage:
             try:
-                intake = run_with_second_try(name, catalog, partial(stage, catalog, platform))
+                intake = run_step(name, catalog, choose_staging(catalog, platform))
             except DumpError as error:
                 # A night goes on with the last good dump. A first catalog would look complete without the platform, so it is refused.
                 if find_current_folder(catalog.paths.root) is None:

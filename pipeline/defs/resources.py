@@ -17,8 +17,9 @@ from pydantic import PrivateAttr
 from catalog_store.errors import CatalogError
 from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.platforms import INPUTS
 from catalog_store.tables import QUALITY_TABLES, TABLES
-from catalog_store.tables.files import count_rows
+from catalog_store.tables.files import count_rows, measure_bytes
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
 from pipeline.build.step_fingerprint import compute_step_fingerprint, hash_program
@@ -26,6 +27,7 @@ from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, TableState, WorkState
 from pipeline.defs.retries import try_again_later
 from pipeline.defs.run_processes import read_process_ids
+from pipeline.dumps.landing.landed_dumps import find_last_good
 from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.engine.checkpoints import use_token
@@ -47,6 +49,10 @@ REMADE_TABLES = (*GENRE_TABLES, TABLES["track"], *QUALITY_TABLES)
 """Tables that depend on the genre rules."""
 _MATERIALISATION = "__ASSET_JOB"
 """Prefix of Dagster's job name for a run that was not started as one of our jobs."""
+
+LARGE_DUMPS_BYTES = 500_000_000
+"""Bytes of dumps from which on a step has a process of its own: some 1.1 million simulated recordings. Each of some 30 processes takes .7
+CPU-s to start, 3 % of such a build."""
 
 log = logging.getLogger("pipeline")
 
@@ -161,6 +167,16 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
             return MemoryBudget.share_out(self.memory)
         recordings = self.paths.table("recording")
         return MemoryBudget.of_catalog(count_rows(recordings) if list_folder(recordings, "part-*.parquet") else 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the dumps are so large that each step should have a process of its own, if it has none yet."""
+        # Dagster gives each step a process where several platforms are staged at once.
+        return self.stage_at_once == 1 and self._measure_dumps() >= LARGE_DUMPS_BYTES
+
+    def _measure_dumps(self) -> int:
+        dumps = (find_last_good(self.paths.landing(platform)) for platform in INPUTS)
+        return sum(measure_bytes(dump) for dump in dumps if dump)
 
     @property
     def cluster(self) -> Engine | None:

@@ -1,9 +1,10 @@
-"""A second run of work that met a shortage of memory or a fault inside DuckDB, for all steps of a build alike.
+"""How a step runs: in a process of its own if the catalog is large, and again after a shortage of memory or a fault inside DuckDB.
 
 A workbench runs a single query again (pipeline/build/workbench.py). Here the whole work of a step runs again, whichever connection failed.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from catalog_store.database_faults import is_fault, is_shortage
@@ -11,8 +12,17 @@ from catalog_store.lake import LakeFaultError
 from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from pipeline.defs.resources import CatalogResource
 from pipeline.engine.duckdb_session import MemoryShortageError
+from pipeline.engine.step_process import run_in_own_process
 
 Result = TypeVar("Result")
+
+
+def run_step(name: str, catalog: CatalogResource, work: Callable[[], Result]) -> Result:
+    """Return the result of `work`, in a process of its own if the catalog is large, and again after a shortage or a fault.
+
+    `work` and its result must be picklable. Raises as `run_with_second_try` and `run_in_own_process` do.
+    """
+    return run_with_second_try(name, catalog, partial(run_in_own_process, name, work) if catalog.is_large else work)
 
 
 def run_with_second_try(name: str, catalog: CatalogResource, work: Callable[[], Result]) -> Result:

@@ -12,6 +12,7 @@ import duckdb
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.publisher import find_unused_id, prune, publish
 from catalog_store.serving.serving_build import ROWS_PER_BLOCK
+from catalog_store.snapshot import Snapshot
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import count_rows, measure_bytes
 from pipeline.build.recognition import build_recognition, count_indexed_fingerprints
@@ -19,11 +20,12 @@ from pipeline.build.work_state import ATTACHMENT as STATE_FILE
 from pipeline.build.workbench import open_text_memory
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.quality_assets import RECOGNITION, read_costs, read_materializations
-from pipeline.defs.resources import CatalogResource
+from pipeline.defs.resources import CatalogResource, log
 from pipeline.defs.step_limits import ALONE
 from pipeline.defs.table_steps import build_table_key, build_usage_metadata
 from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.progress import enter_section
+from pipeline.engine.step_process import run_in_own_process
 from pipeline.engine.usage import measure_usage
 from pipeline.linkage.id_registry import read_next_ids
 from pipeline.paths import BuildPaths
@@ -84,26 +86,8 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
         catalog.show_progress(SNAPSHOT.to_python_identifier()),
         measure_usage(paths.list_spill_folders) as usage,
     ):
-        tables = {table.name: paths.table(table.name) for table in PUBLISHED}
-        # A small catalog has nothing to divide, and the imports of two workers cost more than its publish.
-        with start_workers(is_small=count_rows(tables["recording"]) <= ROWS_PER_BLOCK) as pool:
-            snapshot = publish(
-                tables,
-                root,
-                snapshot_id=snapshot_id,
-                next_ids=read_next_ids(paths),
-                recognition=paths.recognition,
-                attachments={
-                    "report.html": paths.report,
-                    "rows.html": paths.row_report,
-                    "genres.html": paths.genre_report,
-                    STATE_FILE: running_step.write_attachment(),
-                },
-                report=partial(_report_section, catalog),
-                run=partial(map_ordered, pool=pool),
-                anew=paths.relink.exists(),
-                texts=open_text_memory(paths),
-            )
+        publish_build = partial(publish_tables, paths, snapshot_id, running_step.write_attachment())
+        snapshot = run_in_own_process(SNAPSHOT.to_python_identifier(), publish_build) if catalog.is_large else publish_build()
         # The wish to link everything again is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
         paths.relink.unlink(missing_ok=True)
@@ -138,10 +122,29 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
     )
 
 
-def _report_section(catalog: CatalogResource, line: str) -> None:
+def publish_tables(paths: BuildPaths, snapshot_id: str, state: Path) -> Snapshot:
+    """Publish the tables of the build, with its reports and the file of its `state`."""
+    tables = {table.name: paths.table(table.name) for table in PUBLISHED}
+    # A small catalog has nothing to divide, and the imports of two workers cost more than its publish.
+    with start_workers(is_small=count_rows(tables["recording"]) <= ROWS_PER_BLOCK) as pool:
+        return publish(
+            tables,
+            paths.root,
+            snapshot_id=snapshot_id,
+            next_ids=read_next_ids(paths),
+            recognition=paths.recognition,
+            attachments={"report.html": paths.report, "rows.html": paths.row_report, "genres.html": paths.genre_report, STATE_FILE: state},
+            report=_report_section,
+            run=partial(map_ordered, pool=pool),
+            anew=paths.relink.exists(),
+            texts=open_text_memory(paths),
+        )
+
+
+def _report_section(line: str) -> None:
     """Log a step of publishing, which is a section of the progress."""
     enter_section(line)
-    catalog.report(line)
+    log.info(line)
 
 
 def _prune_snapshots(catalog: CatalogResource) -> list[str]:

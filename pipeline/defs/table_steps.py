@@ -20,7 +20,7 @@ from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_c
 from pipeline.defs.column_schema import build_column_schema
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource
-from pipeline.defs.second_runs import run_with_second_try
+from pipeline.defs.second_runs import run_step, run_with_second_try
 from pipeline.defs.step_limits import ALONE
 from pipeline.engine.progress import enter_section
 from pipeline.engine.usage import Usage, measure_usage
@@ -35,6 +35,7 @@ class TableStep:
     tables: tuple[Table, ...]
     after: tuple[dg.AssetKey, ...]
     run: Callable[[BuildPaths], Mapping[str, int] | None]
+    """Function that writes the tables. It is picklable: the step of a large catalog has a process of its own."""
     invariants: Callable[[BuildPaths], list[TableCheck]] = lambda _paths: []
     require: Callable[[CatalogResource], None] = lambda _catalog: None
     """Function that raises dagster.Failure when the step has no input."""
@@ -94,7 +95,7 @@ def build_table_assets(step: TableStep) -> dg.AssetsDefinition:
                 yield from describe_finished_step(catalog, step, running_step.finished)
                 return
             with catalog.show_progress(step.name), measure_usage(catalog.paths.list_spill_folders) as usage:
-                facts = run_with_second_try(step.name, catalog, partial(step.run, catalog.paths)) or {}
+                facts = run_step(step.name, catalog, partial(step.run, catalog.paths)) or {}
                 # The checks run while the catalog is claimed. Only tables that pass count as finished; a failed one stops the steps
                 # after it. Their cost is part of the step's.
                 results = run_with_second_try(step.name, catalog, partial(run_checks_of_step, step, catalog))

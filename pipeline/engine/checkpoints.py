@@ -41,6 +41,11 @@ def use_token(token: str) -> Iterator[None]:
         _tokens.remove(token)
 
 
+def find_token() -> str:
+    """Return the token of the step; empty outside of a step that may go on."""
+    return _tokens[-1] if _tokens else ""
+
+
 @contextmanager
 def open_checkpoints(folder: Path, *parameters: int) -> Iterator[Checkpoints]:
     """Yield the checkpoints of a step (see `Checkpoints.open`). Only a kill or an interruption leaves the folder."""
@@ -65,7 +70,7 @@ class Checkpoints:
     @classmethod
     def open(cls, folder: Path, *parameters: int) -> Self:
         """Open the folder of a step: as a killed build left it if token and `parameters` are those of now, else empty."""
-        token = _tokens[-1] if _tokens else ""
+        token = find_token()
         wanted, marker = f"{token} {parameters}", folder / _TOKEN
         if not token or not marker.is_file() or marker.read_text(encoding="utf-8") != wanted:
             shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -153,7 +153,20 @@ class StepProgress:
         return (elapsed + prior) / (made + prior) if made + prior else None
 
 
-_shown: list[StepProgress] = []
+class Sections(Protocol):
+    """What a step tells about its progress (see `StepProgress`)."""
+
+    def enter(self, section: str, inputs: int = 1, finished: int = 0) -> None:
+        """Begin a section."""
+
+    def count(self, inputs: int = 1) -> None:
+        """Count inputs of the section as finished."""
+
+    def count_bytes(self, file: str, position: int) -> None:
+        """Count the bytes of a file up to a position."""
+
+
+_shown: list[Sections] = []
 """The steps of this process that are shown; the inputs of its pools belong to the last one."""
 
 
@@ -176,6 +189,16 @@ def show_progress(progress: StepProgress, report: Callable[[str], None], interva
         _shown.remove(progress)
         ended.set()
         thread.join()
+
+
+def send_progress(sections: Sections) -> None:
+    """Pass the sections of this process on to `sections`, to the end of the process."""
+    _shown.append(sections)
+
+
+def find_progress() -> Sections | None:
+    """Return the step that is shown, if there is one."""
+    return _shown[-1] if _shown else None
 
 
 def enter_section(section: str, inputs: int = 1, finished: int = 0) -> None:

@@ -45,23 +45,33 @@ class Usage:
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    """CPU seconds of this process, its pool workers, and the commands that either has waited for."""
+    """CPU seconds of this process, the processes of its steps, pool workers, and the commands that any of these has waited for."""
     worker_cpu_seconds: float = 0.0
     """The part of pool workers."""
     peak_bytes: int = 0
-    """Peak memory of this process."""
+    """Peak memory of this process, or of a step in a process of its own if that is larger."""
     worker_peak_bytes: int = 0
     """Peak memory of the largest pool worker."""
     spill_bytes: int = 0
     """Largest size of the spill folders. It is sampled, so the peak of a short block can be between two samples."""
     written_bytes: int = 0
     """Bytes that the process and its workers gave to disks: tables, spilled data and everything else. Memory file systems do not count."""
+    lone_cpu_seconds: float = 0.0
+    """CPU seconds of steps in processes of their own, without their workers."""
+    lone_peak_bytes: int = 0
+    """Peak memory of the largest such process."""
 
     def charge(self, cost: WorkerCost) -> None:
         """Add the cost of a pool worker."""
         self.worker_cpu_seconds += cost.cpu_seconds
         self.worker_peak_bytes = max(self.worker_peak_bytes, cost.peak_bytes)
         self.written_bytes += cost.written_bytes
+
+    def add(self, other: Usage) -> None:
+        """Add the cost of a block in another process, whose workers count as workers and which counts as this process itself."""
+        self.charge(WorkerCost(other.worker_cpu_seconds, other.worker_peak_bytes, other.written_bytes))
+        self.lone_cpu_seconds += other.cpu_seconds - other.worker_cpu_seconds
+        self.lone_peak_bytes = max(self.lone_peak_bytes, other.peak_bytes)
 
 
 _open: list[Usage] = []
@@ -88,8 +98,8 @@ def measure_usage(list_spill_folders: Callable[[], Sequence[Path]] = tuple) -> I
     finally:
         _open.remove(usage)
         usage.seconds = time.perf_counter() - wall
-        usage.cpu_seconds = _read_cpu_seconds() - cpu + usage.worker_cpu_seconds
-        usage.peak_bytes = _read_peak_bytes()
+        usage.cpu_seconds = _read_cpu_seconds() - cpu + usage.worker_cpu_seconds + usage.lone_cpu_seconds
+        usage.peak_bytes = max(_read_peak_bytes(), usage.lone_peak_bytes)
         usage.written_bytes += _read_written_bytes() - written
         usage.spill_bytes = gauge.stop()
 
@@ -114,6 +124,21 @@ def charge_worker(cost: WorkerCost) -> None:
     """Charge the cost of a pool worker to every open block."""
     for usage in _open:
         usage.charge(cost)
+
+
+def call_as_step(function: Callable[[], Result]) -> tuple[Result, Usage]:
+    """Call the function in a process that has just started for it, and measure what the process has cost."""
+    started = _read_cpu_seconds()
+    with measure_usage() as usage:
+        result = function()
+    usage.cpu_seconds += started
+    return result, usage
+
+
+def charge_step(cost: Usage) -> None:
+    """Charge the cost of a step in a process of its own to every open block."""
+    for usage in _open:
+        usage.add(cost)
 
 
 class _SpillGauge(threading.Thread):

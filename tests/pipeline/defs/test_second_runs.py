@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import duckdb
@@ -13,9 +13,10 @@ from catalog_store.lake import INTERPRETER, Lake, list_builds
 from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from catalog_store.tables.files import count_rows
 from pipeline.definitions import build_definitions
-from pipeline.defs.dump_assets import build_landing_key, build_staging_key, stage
+from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.defs.second_runs import run_with_second_try
+from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.engine.duckdb_session import MemoryShortageError, open_duckdb
 from pipeline.engine.pool import count_workers
 
@@ -115,14 +116,14 @@ def test_staging_that_runs_out_of_memory_runs_again_with_that_of_all_processes(
 ) -> None:
     budgets: list[MemoryBudget] = []
 
-    def stage_short_of_memory(catalog: CatalogResource, platform: str) -> Intake:
+    def stage_short_of_memory(*details: Any) -> Intake:  # noqa: ANN401 - as `stage_newest` takes them
         budgets.append(get_budget())
         if len(budgets) == 1:
             with use_budget(HOPELESS):
                 count_lists(tmp_path / "spill")
-        return stage(catalog, platform)
+        return stage_newest(*details)
 
-    monkeypatch.setattr("pipeline.defs.dump_assets.stage", stage_short_of_memory)
+    monkeypatch.setattr("pipeline.defs.dump_assets.stage_newest", stage_short_of_memory)
     catalog = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(built_world.dumps))
     keys = [build_landing_key("store_a"), build_staging_key("store_a")]
     job = build_definitions({"catalog": catalog}).resolve_implicit_global_asset_job_def()

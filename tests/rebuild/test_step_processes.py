@@ -1,0 +1,110 @@
+"""Tests of builds whose steps have processes of their own, as those of a large catalog have."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from catalog_store.snapshot import verify
+from pipeline.defs import catalog_assets, identity_assets, linkage_assets
+from pipeline.paths import BuildPaths
+from pipeline.quality.build_costs import read_build_costs
+from tests.commands import run_pipeline
+from tests.conftest import ROOT
+from tests.pipeline.engine.waiting import wait_until
+from tests.rebuild.nights import copy_of, table_hashes
+
+if TYPE_CHECKING:
+    from tests.conftest import BuiltWorld
+
+pytestmark = pytest.mark.slow
+
+LARGE = """
+import sys
+from pipeline.__main__ import main
+from pipeline.defs import resources
+
+resources.LARGE_DUMPS_BYTES = 0
+raise SystemExit(main(sys.argv[1:]))
+"""
+"""The command `python -m pipeline`, for which every catalog is large."""
+STEPS = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
+_SESSION = 3
+"""Field of the session in /proc/<pid>/stat, behind the name."""
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-c", LARGE, "build", *map(str, arguments)]
+
+
+def list_running(session: int) -> list[int]:
+    """Return the processes of a session that are at work."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if fields[0] not in {"Z", "X"} and int(fields[_SESSION]) == session:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_steps_in_processes_of_their_own_give_the_same_tables(built_world: BuiltWorld, tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+    built = subprocess.run(
+        command("--dumps", built_world.dumps, "--catalog", catalog), cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert table_hashes(catalog) == table_hashes(built_world.catalog)
+    # The lines of all processes arrive, those of staging and publishing included.
+    for line in ("catalog_b: staged in ", "edges: ", "building the search index", "is live: "):
+        assert line in built.stderr
+    costs = read_build_costs(BuildPaths(catalog).costs)[0].steps
+    assert [cost.step for cost in costs if cost.seconds > 2 and cost.cpu_seconds < 0.2] == []
+
+
+def test_killed_build_ends_its_steps_and_the_next_one_goes_on(built_world: BuiltWorld, tmp_path: Path) -> None:
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before = table_hashes(catalog)
+    shutil.rmtree(catalog / "work" / "staging")
+    arguments = ("--dumps", dumps, "--catalog", catalog)
+    for moment in ("edges: ", "building the search index"):
+        with subprocess.Popen(
+            command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as build:
+            assert any(moment in line for line in build.stderr or ()), f"the build never said {moment!r}"
+            # The build alone, as the kernel does when memory is short.
+            build.kill()
+            assert build.wait() == -signal.SIGKILL
+        wait_until(lambda session=build.pid: not list_running(session))
+        verify((catalog / "current").resolve())
+    resumed = run_pipeline("build", *arguments).stderr
+    assert [step.name for step in STEPS if f"{step.name}: finished by run " not in resumed] == []
+    assert table_hashes(catalog) == before
+
+
+def test_interrupted_build_ends_its_steps(built_world: BuiltWorld, tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+    with subprocess.Popen(
+        command("--dumps", built_world.dumps, "--catalog", catalog),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as build:
+        assert any("edges: " in line for line in build.stderr or ())
+        build.send_signal(signal.SIGINT)
+        said = build.stderr.read() if build.stderr else ""
+        assert build.wait() != 0
+    assert "Traceback" not in said
+    wait_until(lambda: not list_running(build.pid))
+    assert not (catalog / "current").exists()
+    run_pipeline("build", "--dumps", built_world.dumps, "--catalog", catalog)
+    assert table_hashes(catalog) == table_hashes(built_world.catalog)
