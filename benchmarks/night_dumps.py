@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog_store.platforms import CATALOG_PLATFORMS, WORKS
@@ -70,16 +70,15 @@ def _change_parquet(path: Path, changed: Path, night: int) -> None:
         name = next((name for name in ("name", "nameDefault") if name in columns), None)
         if name is None:
             return
-        codec = file.metadata.row_group(0).column(0).compression
         first = 0
-        with pq.ParquetWriter(changed, file.schema_arrow, compression=codec) as output:
+        with pq.ParquetWriter(changed, file.schema_arrow, compression="zstd") as output:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group)
-                rows = pa.array(range(first, first + table.num_rows), pa.int64())
-                is_drawn = pc.equal(pc.subtract(rows, pc.multiply(pc.divide(rows, STEP), STEP)), night % STEP)
-                texts = pc.if_else(is_drawn, pc.binary_join_element_wise("New ", table[name], ""), table[name])
-                output.write_table(table.set_column(columns[name], name, texts))
-                first += table.num_rows
+                texts = pl.Series("text", table[name])
+                is_drawn = pl.int_range(first, first + len(texts)) % STEP == night % STEP
+                texts = texts.to_frame().select(pl.when(is_drawn).then(pl.lit("New ") + pl.col("text")).otherwise("text")).to_series()
+                output.write_table(table.set_column(columns[name], name, texts.to_arrow().cast(pa.string())))
+                first += len(texts)
 
 
 def _change_archive(path: Path, changed: Path, night: int) -> None:

@@ -9,8 +9,8 @@ import polars as pl
 
 def copy_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows that share no text with the frame from which they were filtered, and so do not keep it in memory."""
-    # Polars filters views and lists, and keeps all texts below them, also after `rechunk` and `shrink_to_fit`. A stream in the older layout,
-    # which has no views, has only what is seen.
+    # Polars filters views and lists, and keeps all texts below them, also after `rechunk` and `shrink_to_fit`. The older layout has no
+    # views, and a stream has only what is seen of a list.
     stream = BytesIO()
     rows.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
     stream.seek(0)

@@ -35,10 +35,10 @@ LONGEST_SUBJECT = 72
 DEAD_KINDS = {"class", "function", "import", "method", "property", "unreachable_code"}
 """Fields and variables are left out: the JSON encoder, SQLAlchemy and Alembic read them by name."""
 CALLED_BY_NAME = [
-    *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable", "readinto"),
+    *("__getattr__", "process_bind_param", "process_result_value", "describe", "writable", "readable", "readinto", "put_nowait"),
     *("do_POST", "on_response_complete", "send_400_response", "keep_subprocess_alive", "yield_for_execution"),
 ]
-"""Python, SQLAlchemy, prometheus-client and io call the first line, http.server, uvicorn and Dagster the second."""
+"""Python, SQLAlchemy, prometheus-client, io and logging call the first line, http.server, uvicorn and Dagster the second."""
 _OTHER_FOLDERS = {"benchmarks", "clients", "docs", "scripts", "tests"}
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|fmt:|!|cython:|distutils:)")
 
