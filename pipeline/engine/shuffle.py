@@ -49,6 +49,7 @@ def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | p
     ordered = (rows if numbers.is_sorted() else rows[np.argsort(numbers.to_numpy(), kind="stable")]).rechunk()
     # The old layout of strings: a slice of it holds its own texts alone, and a slice of string views the texts of all rows.
     table = ordered.to_arrow(compat_level=pl.CompatLevel.oldest())
+    table = _mend_lists(table)
     table = table.replace_schema_metadata({_COUNTS: np.stack([buckets, counts]).astype("<u4").tobytes()})
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"run-{number:09d}.arrow"
@@ -61,6 +62,25 @@ def write_run(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Expr | p
         for start, count in zip((np.cumsum(counts) - counts).tolist(), counts.tolist(), strict=True):
             (batch,) = table.slice(start, count).to_batches()
             writer.write_batch(batch)
+
+
+def _mend_lists(table: pa.Table) -> pa.Table:
+    """Return the table without lists of no values that begin behind the first one: PyArrow would write the columns after them wrongly."""
+    # Polars makes such a list of a column whose null lists hide values and whose other lists are empty, when rows move.
+    for number, column in enumerate(table.columns):
+        if any(map(_begins_behind_nothing, column.chunks)):
+            table = table.set_column(number, table.schema.field(number), pa.chunked_array([pa.array(column.to_pylist(), column.type)]))
+    return table
+
+
+def _begins_behind_nothing(values: pa.Array) -> bool:
+    """Return whether a list in `values`, at any depth, has no values and an offset."""
+    if isinstance(values, pa.StructArray):
+        return any(_begins_behind_nothing(values.field(number)) for number in range(values.type.num_fields))
+    if not isinstance(values, pa.LargeListArray):
+        return False
+    inner = values.values
+    return (len(inner) == 0 and inner.offset > 0) or _begins_behind_nothing(inner)
 
 
 def read_bucket(folder: Path, bucket: int) -> pl.DataFrame:

@@ -69,6 +69,21 @@ def test_rows_of_any_type_come_back_as_written(tmp_path_factory: pytest.TempPath
         assert_frame_equal(read_bucket(folder, number), rows.filter(bucket == number))
 
 
+@pytest.mark.parametrize("inner", [pl.Int64, pl.Datetime("us"), pl.String, pl.List(pl.Int64), pl.Struct({"name": pl.String})], ids=str)
+@pytest.mark.parametrize("depth", ["list", "struct"])
+def test_columns_behind_a_list_that_hides_its_values_come_back_as_written(tmp_path: Path, inner: pl.DataType, depth: str) -> None:
+    # A null list over a value, in a frame of two pieces: when rows move, Polars makes a list of no values that begins behind the first.
+    lists = pl.Series("lists", [[None], None, None, None, None, []], dtype=pl.List(inner))
+    hidden = pl.concat([lists.slice(1, 2), lists.slice(3)])
+    rows = pl.DataFrame({"lists": hidden, "number": [1, 2, 3, 4, -82]}, schema_overrides={"number": pl.Int8})
+    if depth == "struct":
+        rows = rows.select(pl.struct("lists"), "number")
+    bucket = pl.Series([0, 1, 2, 0, 1])
+    write_run(tmp_path, 0, rows, bucket)
+    for number in range(3):
+        assert_frame_equal(read_bucket(tmp_path, number), rows.filter(bucket == number))
+
+
 def test_rows_come_in_the_order_of_run_numbers(tmp_path: Path) -> None:
     for number in (1_000_000, 10, 9, 999_999, 100):
         write_run(tmp_path, number, pl.DataFrame({"writer": [number, number]}), pl.Series([0, 0]))
