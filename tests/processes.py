@@ -1,4 +1,4 @@
-"""Processes below a server under test, read from /proc. They may start and end meanwhile."""
+"""Processes below a command under test, read from /proc. They may start and end meanwhile."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def descendants(process: int) -> list[int]:
     """Return all processes below one."""
     found = children(process)
     return found + [one for child in found for one in descendants(child)]
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process is at work. One that has ended stays in the list until its parent has asked for its code."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in {"Z", "X"}
 
 
 def _has_on_command_line(process: int, named: bytes) -> bool:

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +16,13 @@ from pipeline.paths import BuildPaths
 from pipeline.quality.build_costs import read_build_costs
 from tests.commands import run_pipeline
 from tests.conftest import ROOT
-from tests.pipeline.engine.waiting import wait_until
+from tests.processes import descendants, is_running
 from tests.rebuild.nights import copy_of, table_hashes
+from tests.waiting import until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import BuiltWorld
 
 pytestmark = pytest.mark.slow
@@ -35,25 +37,15 @@ raise SystemExit(main(sys.argv[1:]))
 """
 """The command `python -m pipeline`, for which every catalog is large."""
 STEPS = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
-_SESSION = 3
-"""Field of the session in /proc/<pid>/stat, behind the name."""
 
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-c", LARGE, "build", *map(str, arguments)]
 
 
-def list_running(session: int) -> list[int]:
-    """Return the processes of a session that are at work."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        if fields[0] not in {"Z", "X"} and int(fields[_SESSION]) == session:
-            found.append(int(stat.parent.name))
-    return found
+def until_ended(processes: list[int]) -> None:
+    assert processes, "the build had no other process"
+    until(lambda: not any(map(is_running, processes)))
 
 
 def test_steps_in_processes_of_their_own_give_the_same_tables(built_world: BuiltWorld, tmp_path: Path) -> None:
@@ -79,10 +71,11 @@ def test_killed_build_ends_its_steps_and_the_next_one_goes_on(built_world: Built
             command(*arguments), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as build:
             assert any(moment in line for line in build.stderr or ()), f"the build never said {moment!r}"
+            started = descendants(build.pid)
             # The build alone, as the kernel does when memory is short.
             build.kill()
             assert build.wait() == -signal.SIGKILL
-        wait_until(lambda session=build.pid: not list_running(session))
+        until_ended(started)
         verify((catalog / "current").resolve())
     resumed = run_pipeline("build", *arguments).stderr
     assert [step.name for step in STEPS if f"{step.name}: finished by run " not in resumed] == []
@@ -100,11 +93,12 @@ def test_interrupted_build_ends_its_steps(built_world: BuiltWorld, tmp_path: Pat
         start_new_session=True,
     ) as build:
         assert any("edges: " in line for line in build.stderr or ())
+        started = descendants(build.pid)
         build.send_signal(signal.SIGINT)
         said = build.stderr.read() if build.stderr else ""
         assert build.wait() != 0
     assert "Traceback" not in said
-    wait_until(lambda: not list_running(build.pid))
+    until_ended(started)
     assert not (catalog / "current").exists()
     run_pipeline("build", "--dumps", built_world.dumps, "--catalog", catalog)
     assert table_hashes(catalog) == table_hashes(built_world.catalog)

@@ -13,7 +13,8 @@ from catalog_store.memory_budget import MemoryBudget, use_budget
 from pipeline.engine.local import call_alone
 from pipeline.engine.pool import PROCESSES, Engine, count_workers, map_ordered, start_workers, use_engine
 from tests.pipeline.engine.pool_functions import fail_at_three, memory, process
-from tests.pipeline.engine.waiting import is_running, wait_until
+from tests.processes import is_running
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,10 +92,10 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
     numbers = tmp_path / "numbers"
     numbers.mkdir()
     with subprocess.Popen([sys.executable, "-c", ENDED, str(numbers)], stderr=subprocess.DEVNULL) as build:
-        wait_until(lambda: len(list(numbers.iterdir())) == 2)
+        until(lambda: len(list(numbers.iterdir())) == 2)
         workers = [int(path.name) for path in numbers.iterdir()]
         build.send_signal(number)
-    wait_until(lambda: not any(map(is_running, workers)))
+    until(lambda: not any(map(is_running, workers)))
 
 
 def test_call_alone_has_a_process_of_its_own() -> None:

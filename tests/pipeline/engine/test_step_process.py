@@ -17,7 +17,8 @@ from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.engine.step_process import StepProcessError, run_in_own_process
 from pipeline.engine.usage import measure_usage
 from tests.pipeline.engine.step_functions import HELD, describe_setting, end_from_outside, fail, hold_memory, tell
-from tests.pipeline.engine.waiting import is_running, wait_until
+from tests.processes import is_running
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,8 +87,8 @@ def test_step_that_was_ended_from_outside_names_the_remedy() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_step_and_its_workers_end_with_the_build(tmp_path: Path, number: int) -> None:
     with subprocess.Popen([sys.executable, "-c", ENDED, str(tmp_path)], stderr=subprocess.DEVNULL) as build:
-        wait_until(lambda: len(list(tmp_path.iterdir())) == 3)
+        until(lambda: len(list(tmp_path.iterdir())) == 3)
         processes = [int(path.name) for path in tmp_path.iterdir()]
         assert all(map(is_running, processes))
         build.send_signal(number)
-    wait_until(lambda: not any(map(is_running, processes)))
+    until(lambda: not any(map(is_running, processes)))
