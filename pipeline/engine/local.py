@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -76,6 +77,9 @@ def _begin_worker(budget: MemoryBudget) -> None:
     # No handler of Python runs in a process that SIGKILL ends, and the fork server lives as long as one of its workers does.
     threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # DuckDB takes a process whose main module is no file for an interactive session, and draws its progress on standard output.
+    main = sys.modules["__main__"]
+    main.__file__ = getattr(main, "__file__", None) or __file__
 
 
 def _begin_alone(budget: MemoryBudget, begin: Callable[[Item], None], item: Item) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -54,6 +55,7 @@ def test_steps_in_processes_of_their_own_give_the_same_tables(built_world: Built
         command("--dumps", built_world.dumps, "--catalog", catalog), cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert table_hashes(catalog) == table_hashes(built_world.catalog)
+    assert json.loads(built.stdout)["is_current"], "nothing but the answer is on standard output"
     # The lines of all processes arrive, those of staging and publishing included.
     for line in ("catalog_b: staged in ", "edges: ", "building the search index", "is live: "):
         assert line in built.stderr

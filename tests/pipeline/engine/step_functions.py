@@ -7,6 +7,8 @@ import os
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
+import duckdb
+
 from catalog_store.memory_budget import get_budget
 from pipeline.engine.checkpoints import find_token
 from pipeline.engine.pool import find_engine, map_ordered
@@ -49,6 +51,12 @@ def hold_memory() -> int:
 
 def fail() -> None:
     raise ValueError("three is out")
+
+
+def draws_progress() -> bool:
+    """Return whether DuckDB shows the progress of a query on standard output."""
+    with duckdb.connect() as connection:
+        return bool(connection.sql("SELECT current_setting('enable_progress_bar')").fetchall()[0][0])
 
 
 def end_from_outside() -> None:

@@ -16,6 +16,7 @@ from pipeline.engine.pool import PROCESSES, Engine, use_engine
 from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.engine.step_process import StepProcessError, run_in_own_process
 from pipeline.engine.usage import measure_usage
+from tests.conftest import ROOT
 from tests.pipeline.engine.step_functions import HELD, describe_setting, end_from_outside, fail, hold_memory, tell
 from tests.processes import is_running
 from tests.waiting import until
@@ -75,6 +76,19 @@ def test_cost_of_a_step_counts_as_that_of_the_build() -> None:
 def test_error_of_a_step_keeps_its_type_and_text() -> None:
     with pytest.raises(ValueError, match="three is out"):
         run_in_own_process("edges", fail)
+
+
+def test_duckdb_draws_no_progress_on_standard_output() -> None:
+    # As `python -m pipeline` does: worker processes do not import a main module of that name.
+    script = "from pipeline.engine.step_process import run_in_own_process; from tests.pipeline.engine.step_functions import draws_progress"
+    asked = subprocess.run(
+        [sys.executable, "-c", f"{script}; print(run_in_own_process('gate', draws_progress))"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert asked.stdout == "False\n"
 
 
 def test_step_that_was_ended_from_outside_names_the_remedy() -> None:
