@@ -47,7 +47,7 @@ SHOWN_CHARACTERS = 120
 _SESSION = "duckdb"
 _WORD = re.compile(r"\w+")
 
-ROWS_PER_JOIN = 8_000_000
+ROWS_PER_JOIN = 2_000_000
 """Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
 TEXTS_PER_BUCKET = 250_000
 """Texts that `map_texts` works on at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""

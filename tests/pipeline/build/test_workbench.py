@@ -162,6 +162,7 @@ def test_step_in_parts_fits_where_its_groups_together_do_not(tmp_path: Path, mon
     query, rows = f"SELECT bucket, len(numbers) AS size FROM ({lists})", 4_000_000
     with use_budget(MemoryBudget(40_000_000)), open_workbench(BuildPaths(tmp_path), "stage") as bench:
         bench.keep("number", f"SELECT i AS value FROM range({rows}) r(i)")
+        monkeypatch.setattr(workbench, "ROWS_PER_JOIN", rows + 1)
         with pytest.raises(MemoryShortageError):
             bench.keep_parts("sizes", query, rows)
         monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 250_000)
