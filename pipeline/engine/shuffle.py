@@ -74,13 +74,12 @@ def _mend_lists(table: pa.Table) -> pa.Table:
 
 
 def _begins_behind_nothing(values: pa.Array) -> bool:
-    """Return whether a list in `values`, at any depth, has no values and an offset."""
+    """Return whether `values`, or what they hold at any depth, are none and have an offset."""
+    if len(values) == 0 and values.offset > 0:
+        return True
     if isinstance(values, pa.StructArray):
         return any(_begins_behind_nothing(values.field(number)) for number in range(values.type.num_fields))
-    if not isinstance(values, pa.LargeListArray):
-        return False
-    inner = values.values
-    return (len(inner) == 0 and inner.offset > 0) or _begins_behind_nothing(inner)
+    return isinstance(values, pa.LargeListArray) and _begins_behind_nothing(values.values)
 
 
 def read_bucket(folder: Path, bucket: int) -> pl.DataFrame:

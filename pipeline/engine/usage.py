@@ -56,10 +56,6 @@ class Usage:
     """Largest size of the spill folders. It is sampled, so the peak of a short block can be between two samples."""
     written_bytes: int = 0
     """Bytes that the process and its workers gave to disks: tables, spilled data and everything else. Memory file systems do not count."""
-    lone_cpu_seconds: float = 0.0
-    """CPU seconds of steps in processes of their own, without their workers."""
-    lone_peak_bytes: int = 0
-    """Peak memory of the largest such process."""
 
     def charge(self, cost: WorkerCost) -> None:
         """Add the cost of a pool worker."""
@@ -70,8 +66,8 @@ class Usage:
     def add(self, other: Usage) -> None:
         """Add the cost of a block in another process, whose workers count as workers and which counts as this process itself."""
         self.charge(WorkerCost(other.worker_cpu_seconds, other.worker_peak_bytes, other.written_bytes))
-        self.lone_cpu_seconds += other.cpu_seconds - other.worker_cpu_seconds
-        self.lone_peak_bytes = max(self.lone_peak_bytes, other.peak_bytes)
+        self.cpu_seconds += other.cpu_seconds - other.worker_cpu_seconds
+        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
 
 
 _open: list[Usage] = []
@@ -98,8 +94,9 @@ def measure_usage(list_spill_folders: Callable[[], Sequence[Path]] = tuple) -> I
     finally:
         _open.remove(usage)
         usage.seconds = time.perf_counter() - wall
-        usage.cpu_seconds = _read_cpu_seconds() - cpu + usage.worker_cpu_seconds + usage.lone_cpu_seconds
-        usage.peak_bytes = max(_read_peak_bytes(), usage.lone_peak_bytes)
+        # What is there already is that of steps in processes of their own.
+        usage.cpu_seconds += _read_cpu_seconds() - cpu + usage.worker_cpu_seconds
+        usage.peak_bytes = max(_read_peak_bytes(), usage.peak_bytes)
         usage.written_bytes += _read_written_bytes() - written
         usage.spill_bytes = gauge.stop()
 
