@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -73,7 +73,7 @@ def _mend_lists(table: pa.Table) -> pa.Table:
     return table
 
 
-def _begins_behind_nothing(values: pa.Array) -> bool:
+def _begins_behind_nothing(values: pa.Array[Any]) -> bool:
     """Return whether `values`, or what they hold at any depth, are none and have an offset."""
     if len(values) == 0 and values.offset > 0:
         return True
