@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _NOTICE_SECONDS = 0.5
+"""Longest time between a signal and its exception, while a process waits for a result."""
 
 _watched: list[int] = []
 """Read ends of the pipes of the blocks that watch now."""

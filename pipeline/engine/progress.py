@@ -154,7 +154,7 @@ class StepProgress:
 
 
 class Sections(Protocol):
-    """What a step tells about its progress (see `StepProgress`)."""
+    """A receiver of the sections of a step, such as `StepProgress`."""
 
     def enter(self, section: str, inputs: int = 1, finished: int = 0) -> None:
         """Begin a section."""

@@ -94,7 +94,7 @@ def measure_usage(list_spill_folders: Callable[[], Sequence[Path]] = tuple) -> I
     finally:
         _open.remove(usage)
         usage.seconds = time.perf_counter() - wall
-        # What is there already is that of steps in processes of their own.
+        # Steps in processes of their own have added their cost before the block ends.
         usage.cpu_seconds += _read_cpu_seconds() - cpu + usage.worker_cpu_seconds
         usage.peak_bytes = max(_read_peak_bytes(), usage.peak_bytes)
         usage.written_bytes += _read_written_bytes() - written
