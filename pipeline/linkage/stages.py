@@ -124,7 +124,7 @@ def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints,
         enter_section("positions")
         positions = find_all_positions(paths, atoms)
     else:
-        found = find_changed_code_and_typo_edges(paths, atoms, night)
+        found = find_changed_code_and_typo_edges(paths, atoms, night, buckets)
         positions = find_positions_tonight(paths, atoms, night)
     decided = find_override_edges(paths, atoms)
     between_platforms, judged = find_platform_edges(paths, atoms, positions)

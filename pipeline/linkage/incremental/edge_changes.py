@@ -1,7 +1,7 @@
 """Edges of a night that builds on a snapshot.
 
 Edges from codes and typing errors are taken from the base unless a changed atom shares their code, artist or title. Pairs around changed
-atoms are compared again. Other kinds are few, or cheap, and are found again (edge_evidence.py).
+atoms are compared again, some artists, titles or codes at a time. Other kinds are few, or cheap, and are found again (edge_evidence.py).
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.edge_evidence import count_position_buckets, find_all_positions, has_positions, settle_typo_edges
+from pipeline.linkage.incremental.changed_atoms import COLUMNS, ChangedAtoms
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
-from pipeline.linkage.incremental.typo_changes import (
-    find_changed_artist_edges,
-    find_changed_title_edges,
-    find_toggled_blocks,
-    has_common_block,
-)
+from pipeline.linkage.incremental.typo_changes import search_artists, search_titles
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS
 from pipeline.linkage.release_positions import NO_POSITIONS
-from pipeline.linkage.typo_edges import find_same_artist_edges, find_same_title_edges
 
 if TYPE_CHECKING:
     from pipeline.linkage.incremental.night import Night
@@ -33,46 +28,36 @@ if TYPE_CHECKING:
     from pipeline.paths import BuildPaths
 
 
-def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, night: Night) -> pl.DataFrame:
-    """Return all edges from codes and typing errors: those of the base that no change can reach, and those around changed atoms."""
-    change = read_table(TABLES["atom_change"], paths.table("atom_change"))
-    changes = [(where, change.filter(pl.col("change") == kind)["atom_id"]) for where, kind in ((night.atoms, "gone"), (atoms, "made"))]
-    # Codes of both sides: an edge is also lost when the best-supported atom of its code goes.
-    codes = pl.concat([where.read_atom_rows("atom_isrc", ids, ["isrc"]) for where, ids in changes]).unique()
-    claims = atoms.read_rows("atom_isrc", where=pl.col("isrc").is_in(codes["isrc"].implode()))
-    former, latter = (where.read_atom_rows("atom", ids) for where, ids in changes)
-    changed = pl.concat([former, latter])
-    # Atoms that are gone count too: without them a block may fall below the limit and be searched tonight.
-    near = atoms.read_rows("atom", where=has_common_block(changed))
-    titled = near.filter(pl.col("title").is_in(changed["title"].implode()))
-    others = near.filter(~pl.col("atom_id").is_in(latter["atom_id"].implode()))
-    toggled = find_toggled_blocks(pl.concat([others, former]), near)
-    candidates = [find_changed_artist_edges(near, latter["atom_id"]), find_changed_title_edges(titled, latter["atom_id"])]
+def find_changed_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, night: Night, buckets: int) -> pl.DataFrame:
+    """Return all edges from codes and typing errors: those of the base that no change can reach, and those around changed atoms.
+
+    `buckets`: so many that a bucket of all atoms fits into memory.
+    """
+    changed = ChangedAtoms.read(paths, night, buckets)
+    searches = [search_artists(changed), search_titles(changed)]
+    codes = changed.read_columns("atom_isrc", ["isrc"]).unique()
+    by_code = _find_code_edges(changed, codes["isrc"])
     base = night.read("edge")
     # The evidence of a code's edge is the code, so all edges of a touched code are dropped and found again.
-    by_code = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
-    touched = change["atom_id"].implode()
+    kept = base.filter(pl.col("kind") == "isrc").join(codes, left_on="evidence", right_on="isrc", how="anti")
+    touched = pl.concat([changed.gone, changed.made]).implode()
     typos = base.filter(pl.col("kind") == "typo", ~pl.col("atom_id_a").is_in(touched), ~pl.col("atom_id_b").is_in(touched))
-    # The whole artist or title is searched, because pairs of unchanged atoms appear or vanish.
-    if toggled.height:
-        whole = {by: toggled.filter(pl.col("by") == by)["name"].unique().implode() for by in ("artist_key", "title_key")}
-        in_artist, in_title = (pl.col(name).is_in(names) for name, names in whole.items())
-        crowd = atoms.read_rows("atom", where=in_artist | in_title)
-        candidates += [find_same_artist_edges(crowd.filter(in_artist)), find_same_title_edges(crowd.filter(in_title))]
-        typos = _drop_edges_within(typos, crowd, whole)
-    claiming = atoms.read_atom_rows("atom", claims["atom_id"])
-    return pl.concat([by_code, typos, find_isrc_edges(claiming, claims), settle_typo_edges(atoms, candidates)])
+    for search in searches:
+        typos = search.drop_searched(typos)
+    return pl.concat([kept, typos, *by_code, settle_typo_edges(atoms, [rows for search in searches for rows in search.candidates])])
 
 
-def _drop_edges_within(typos: pl.DataFrame, crowd: pl.DataFrame, whole: dict[str, pl.Series]) -> pl.DataFrame:
-    """Return `typos` without the edges within these artists and titles (`whole`), which are searched completely; `crowd`: their atoms."""
-    for end in ("a", "b"):
-        names = crowd.select(pl.col("atom_id", "artist_key", "title_key").name.prefix(f"{end}_"))
-        typos = typos.join(names, left_on=f"atom_id_{end}", right_on=f"{end}_atom_id", how="left")
-    in_artist = (pl.col("a_artist_key") == pl.col("b_artist_key")) & pl.col("a_artist_key").is_in(whole["artist_key"])
-    in_title = (pl.col("a_artist_key") != pl.col("b_artist_key")) & pl.col("a_title_key").is_in(whole["title_key"])
-    in_whole = in_artist | in_title
-    return typos.filter(~in_whole.fill_null(value=False)).select(TABLES["edge"].column_names)
+def _find_code_edges(changed: ChangedAtoms, codes: pl.Series) -> list[pl.DataFrame]:
+    """Return the edges between atoms that share one of these codes."""
+    # Codes of both sides: an edge is also lost when the best-supported atom of its code goes.
+    claims = changed.atoms.read_rows("atom_isrc", where=pl.col("isrc").is_in(codes.implode()))
+    claims = claims.filter(pl.col("isrc").hash().is_duplicated())
+    # A code ends in a running number, so its last digits spread the claims evenly.
+    places = claims["isrc"].str.tail(4).cast(pl.UInt32) % changed.count_buckets(claims.height)
+    return [
+        find_isrc_edges(changed.atoms.read_atom_rows("atom", some["atom_id"], COLUMNS), some.drop("bucket"))
+        for some in claims.with_columns(bucket=places).partition_by("bucket")
+    ]
 
 
 def read_untimed_keys(atoms: MappedAtoms) -> pl.DataFrame:
