@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
 
+PAIRS_AT_A_TIME = 250_000
+"""Pairs whose names are compared at a time, some 150 MB."""
+
 Source = TypeVar("Source", bound=AtomSource)
 
 ATOMS_FOR_A_POOL = 3_000_000
@@ -80,5 +83,6 @@ def update_weak_pairs(
     counted = kept.join(found, on=["a", "b"], how="left", suffix="_more")
     counted = counted.select("a", "b", pl.col("blocks") + pl.col("blocks_more").fill_null(0)).filter(pl.col("blocks") > 0)
     # A pair of unchanged atoms that gains a block and was not known failed the comparison, and fails it again.
-    new = filter_worth_weighing(found.filter(pl.col("blocks") > 0).join(kept, on=["a", "b"], how="anti"), atoms, readings)
-    return WeakPairs(pl.concat([counted, new]).sort("a", "b"), free)
+    unknown = found.filter(pl.col("blocks") > 0).join(kept, on=["a", "b"], how="anti").sort("a", "b")
+    new = [filter_worth_weighing(some, atoms, readings) for some in unknown.iter_slices(PAIRS_AT_A_TIME)]
+    return WeakPairs(pl.concat([counted, *new]).sort("a", "b"), free)

@@ -135,4 +135,4 @@ def test_only_tracks_of_titles_with_an_atom_without_a_code_are_placed() -> None:
             raise AssertionError(atom_ids)
 
     placed = release_alignment._place_atoms(Atoms(), titles, np.array([1, 2, 3, 5]), lambda: tracks.iter_slices(2))
-    assert sorted(placed.iter_rows()) == [(8, 3, 1, 3), (8, 4, 1, 4)]
+    assert sorted(placed.select("title", "release", "spot", "atom_id").iter_rows()) == [(8, 3, 1, 3), (8, 4, 1, 4)]

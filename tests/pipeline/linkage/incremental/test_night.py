@@ -198,7 +198,7 @@ class Days:
 
 def link_in_stages(paths: BuildPaths) -> dict[str, int]:
     facts = stages.write_atoms(paths, buckets=2)
-    stages.write_edges(paths)
+    stages.write_edges(paths, buckets=3)
     stages.write_clusters(paths)
     stages.write_recording_ids(paths)
     collect_registry(paths)
