@@ -136,3 +136,24 @@ def test_only_tracks_of_titles_with_an_atom_without_a_code_are_placed() -> None:
 
     placed = release_alignment._place_atoms(Atoms(), titles, np.array([1, 2, 3, 5]), lambda: tracks.iter_slices(2))
     assert sorted(placed.select("title", "release", "spot", "atom_id").iter_rows()) == [(8, 3, 1, 3), (8, 4, 1, 4)]
+
+
+def test_track_that_is_listed_twice_in_one_place_is_one_track() -> None:
+    """Two records of one atom may have one place."""
+
+    class Atoms:
+        def read_pieces(self, name: str, _columns: list[str]) -> Iterator[pl.DataFrame]:
+            raise AssertionError(name)
+
+        def read_atom_rows(self, _name: str, atom_ids: pl.Series, _columns: list[str]) -> pl.DataFrame:
+            return pl.DataFrame({"atom_id": atom_ids, "duration_ms": pl.Series([200_000] * len(atom_ids), dtype=pl.Int32)})
+
+    places, agreeing = [1, 2, 3], [10, 20]
+    one = {"release": 1, "spot": places, "atom_id": [*agreeing, 30], "root": [*agreeing, 30]}
+    other = {"release": 2, "spot": places, "atom_id": [*agreeing, 40], "root": [*agreeing, 40]}
+    placed = pl.concat([pl.DataFrame(rows) for rows in (one, other)]).with_columns(title=pl.lit(7))
+    once, twice = (
+        release_alignment._pair_atoms(rows, Atoms(), np.array([10, 20, 30])) for rows in (placed, pl.concat([placed, placed.tail(1)]))
+    )
+    assert once.select("atom_id", "atom_id_b", "agreeing").rows() == [(30, 40, 2)]
+    assert twice.equals(once)

@@ -11,6 +11,7 @@ import pytest
 from catalog_store.tables import TABLES
 from pipeline.linkage import block_pairs, weak_blocks
 from pipeline.linkage.block_pairs import Search, count_common_blocks
+from pipeline.linkage.incremental import weak_changes
 from pipeline.linkage.incremental.weak_changes import update_weak_pairs
 from pipeline.linkage.mixed_fields import number_reading
 from pipeline.linkage.weak_blocks import BLOCK_COLUMNS, NAME_NUMBERS
@@ -126,6 +127,7 @@ def are_equal(one: WeakPairs, other: WeakPairs) -> bool:
 def test_pairs_of_a_night_equal_those_of_a_full_search(seed: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_blocks, "LARGEST_BLOCK", limit)
     monkeypatch.setattr(block_pairs, "ATOMS_AT_A_TIME", (1000, 17)[seed % 2])
+    monkeypatch.setattr(weak_changes, "PAIRS_AT_A_TIME", 13)
     world = World(seed)
     before, known = world.table(), find_weak_pairs(world.table(), world.free())
     met = known.pairs.height
