@@ -163,7 +163,7 @@ def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataF
 def find_all_sound_edges(atoms: MappedAtoms) -> pl.DataFrame:
     """Return the edges between names of two scripts that sound alike."""
     return find_sound_edges(
-        atoms.read_pieces("atom", SOUND_COLUMNS),
+        lambda: atoms.read_pieces("atom", SOUND_COLUMNS),
         lambda ids: atoms.read_atom_rows("atom", ids, TABLES["atom"].column_names),
         lambda found: settle_typo_edges(atoms, [found]),
     )

@@ -170,8 +170,9 @@ def _find_edges(
 ) -> pl.DataFrame:
     candidates = pl.concat([find_same_artist_edges(atoms.atom), find_same_title_edges(atoms.atom)]).sort("a", "b", "evidence")
     typos = drop_contradicted(candidates, atoms.isrc, atoms.member)
+    sounding = atoms.atom.with_columns(sound=SOUND).select(SOUND_COLUMNS)
     sounds = find_sound_edges(
-        [atoms.atom.with_columns(sound=SOUND).select(SOUND_COLUMNS)],
+        lambda: [sounding],
         lambda ids: atoms.atom.filter(pl.col("atom_id").is_in(ids.implode())),
         lambda found: drop_contradicted(found, atoms.isrc, atoms.member),
     )

@@ -19,9 +19,12 @@ from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_work_title
 from pipeline.linkage.guards import OTHER_SCRIPT_DURATION_MS, add_compared_columns, compute_duration_gap, has_compatible_variants
 from pipeline.linkage.live_takes import is_unplaced_live
+from pipeline.linkage.sorted_runs import mark_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    Pieces = Callable[[], Iterable[pl.DataFrame]]
 
 SOUND_SIMILARITY = 0.75
 """More than under a code, and of both names: `Юлия` and `Yulia` are equal, `Giannis` and `Yannis` .83."""
@@ -50,13 +53,14 @@ SOUND = pl.struct("artist_key", "title_key").map_batches(_number_sounds, return_
 SOUND_COLUMNS = ["atom_id", "sound", "duration_ms"]
 
 
-def find_sound_pairs(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def find_sound_pairs(read_pieces: Pieces) -> pl.DataFrame:
     """Return the pairs a, b of atoms (SOUND_COLUMNS) with one sound, at least one in another script, at one length."""
-    pieces = list(pieces)
+    # Two passes: the numbers of all atoms took 20 bytes of each.
+    few = pl.concat([piece["sound"].filter(piece["sound"] % 2 == _IS_OTHER_SCRIPT) for piece in read_pieces()]).unique()
     # The last bit is that of other scripts, so both numbers of a block are looked up as they are stored.
-    few = pl.concat([piece["sound"].filter(piece["sound"] % 2 == _IS_OTHER_SCRIPT) for piece in pieces]).unique()
-    wanted = pl.concat([few, few - _IS_OTHER_SCRIPT]).implode()
-    numbers = pl.concat([piece.filter(pl.col("sound").is_in(wanted), pl.col("duration_ms").is_not_null()) for piece in pieces])
+    wanted = pl.concat([few, few - _IS_OTHER_SCRIPT]).sort().to_numpy()
+    timed = (piece.filter(pl.col("duration_ms").is_not_null()) for piece in read_pieces())
+    numbers = pl.concat([piece.filter(pl.Series(mark_known(piece["sound"], wanted))) for piece in timed])
     numbers = numbers.with_columns(is_other=pl.col("sound") % 2 == _IS_OTHER_SCRIPT, block=pl.col("sound") // 2)
     numbers = numbers.filter(pl.len().over("block") <= LARGEST_BLOCK)
     slots = numbers.with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
@@ -70,16 +74,16 @@ def find_sound_pairs(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def find_sound_edges(
-    pieces: Iterable[pl.DataFrame], read_atoms: Callable[[pl.Series], pl.DataFrame], settle: Callable[[pl.DataFrame], pl.DataFrame]
+    read_pieces: Pieces, read_atoms: Callable[[pl.Series], pl.DataFrame], settle: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> pl.DataFrame:
     """Return edges of kind `sound`.
 
     Args:
-        pieces: SOUND_COLUMNS of all atoms.
+        read_pieces: yields SOUND_COLUMNS of all atoms.
         read_atoms: returns the rows of `atom` with these ids.
         settle: returns the candidates (a, b, score, evidence) that neither codes nor releases contradict, as rows of `edge`.
     """
-    pairs = find_sound_pairs(pieces)
+    pairs = find_sound_pairs(read_pieces)
     if pairs.is_empty():
         return TABLES["edge"].build_empty()
     compared = add_compared_columns(pairs, read_atoms(pl.concat([pairs["a"], pairs["b"]]).unique()))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 import pytest
 
@@ -85,12 +87,13 @@ def test_pairs_do_not_depend_on_the_order_of_atoms(monkeypatch: pytest.MonkeyPat
         ]
     )
     pairs = [(1, 2), (1, 5)]
+    atoms = atoms.select(SOUND_COLUMNS)
     for order in (atoms, atoms.reverse()):
-        assert find_sound_pairs(order.select(SOUND_COLUMNS).iter_slices(2)).rows() == pairs
+        assert find_sound_pairs(partial(order.iter_slices, 2)).rows() == pairs
     # Latin atoms alone are never compared here.
-    assert find_sound_pairs([atoms.filter(pl.col("atom_id") > 1).select(SOUND_COLUMNS)]).is_empty()
+    assert find_sound_pairs(lambda: [atoms.filter(pl.col("atom_id") > 1)]).is_empty()
     monkeypatch.setattr(sound_edges, "LARGEST_BLOCK", 3)
-    assert find_sound_pairs([atoms.select(SOUND_COLUMNS)]).is_empty()
+    assert find_sound_pairs(lambda: [atoms]).is_empty()
 
 
 def test_names_without_enough_consonants_have_no_sound() -> None:
