@@ -1,7 +1,7 @@
 """The valid rows of the atom tables. A night adds new atoms and lists deleted ones, instead of rewriting all.
 
 An atom never changes: its id is a hash of its content. So the parts of `atom`, `atom_member` and `atom_isrc` are reused from night to
-night, one part with the new atoms is added, and table `atom_gone` lists the atoms that no longer count. Every reader of the three goes
+night, parts with the new atoms are added, and table `atom_gone` lists the atoms that no longer count. Every reader of the three goes
 through this module. pipeline/linkage/incremental/atom_changes.py decides when deleted rows are removed.
 """
 

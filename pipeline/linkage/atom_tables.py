@@ -201,6 +201,12 @@ def open_spill_folder(paths: BuildPaths) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+def clear_gone_atoms(paths: BuildPaths, buckets: int) -> None:
+    """Rewrite tonight's tables of atoms without the atoms in `atom_gone`, and leave that empty."""
+    none = NORMAL_SCHEMA.to_frame()
+    rewrite_atoms(paths, mapped_atoms.open_tonight(paths), pl.Series([], dtype=pl.Int64), make_atoms(none), none, buckets)
+
+
 def write_gone_atoms(paths: BuildPaths, gone: pl.Series) -> None:
     """Write `atom_gone`: ids that are in the parts and no longer count."""
     write_table(TABLES["atom_gone"], paths.table("atom_gone"), gone.to_frame("atom_id"))

@@ -1,7 +1,7 @@
 """Tables `credit_name` and `artist_name`, and a cache with the rows of both that each slice of records needs.
 
-The meaning of a name depends on all names of the build, so both tables are made and held whole. A worker gets only the names of the
-records and artists of its slice: its memory does not grow with the catalog, and no worker searches the whole tables.
+The meaning of a name depends on all names of the build, so full linkage makes and holds both tables whole. A worker gets only the names
+of the records and artists of its slice: its memory does not grow with the catalog, and no worker searches the whole tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import write_table
+from catalog_store.tables.files import EvenTableWriter, write_table
 from pipeline.engine.pool import map_ordered
 from pipeline.linkage import staged_records
 from pipeline.linkage.alias_owners import add_owner_keys
@@ -23,6 +23,7 @@ from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import numpy.typing as npt
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 _ARTIST = ("platform", "artist_id")
 
 
-def write_name_tables(paths: BuildPaths, artists: pl.DataFrame, names: pl.DataFrame) -> None:
-    """Write `artist_name` and `credit_name`."""
-    write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
-    write_table(TABLES["artist_name"], paths.table("artist_name"), [artists])
+def write_artist_names(paths: BuildPaths, pieces: Iterable[pl.DataFrame]) -> None:
+    """Write `artist_name` from its rows in order, in pieces of any size."""
+    with EvenTableWriter(TABLES["artist_name"], paths.table("artist_name")) as writer:
+        for piece in pieces:
+            writer.append(piece)
 
 
 def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, staged_records.Slice]], pool: Pool) -> None:
@@ -47,7 +49,8 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     artists = staged_records.read_artist_names(paths).sort(TABLES["artist_name"].order)
     names = build_name_table(pl.concat([*found, artists.select("name", has_id=pl.lit(value=True))]))
     names = add_owner_keys(names, artists, staged_records.read_aliases(paths))
-    write_name_tables(paths, artists, names)
+    write_artist_names(paths, [artists])
+    write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
     artist_index, name_index = _Index.of(artists, _ARTIST), _Index.of(names, ("name",))
     for (number, _), credited in zip(slices, found[1:], strict=True):
         own = artists[artist_index.find_places(pl.read_ipc(_build_file_path(folder, number, "ids")))]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ROWS_PER_SLICE = 250_000
 """Source rows read at a time: some 200 MB at the widest point of normalising."""
+ARTISTS_PER_PIECE = 4 * TABLES["artist_name"].rows_per_group
+"""Names of artists read at a time, 40 MB: whole row groups, because a group that two pieces share is decoded twice."""
 
 
 class Slice(NamedTuple):
@@ -67,19 +69,20 @@ def cut_slices(paths: BuildPaths) -> Iterator[Slice]:
     return cut_parts(list_record_parts(paths))
 
 
-def cut_parts(table_parts: Iterable[Path]) -> Iterator[Slice]:
-    """Yield all rows of these parts in slices."""
+def cut_parts(table_parts: Iterable[Path], most: int | None = None) -> Iterator[Slice]:
+    """Yield all rows of these parts in slices of at most `most` rows (None: ROWS_PER_SLICE)."""
+    most = most or ROWS_PER_SLICE
     for part in table_parts:
         rows = count_part_rows(part)
-        for start in range(0, rows, ROWS_PER_SLICE):
-            yield Slice(part, start, min(ROWS_PER_SLICE, rows - start))
+        for start in range(0, rows, most):
+            yield Slice(part, start, min(most, rows - start))
 
 
-def read_content_hashes(paths: BuildPaths) -> pl.Series:
-    """Return the content hash of every staged record."""
-    found = [pl.Series("content_hash", [], dtype=pl.Int64)]
-    found += [_read_hashes(part) for part in list_record_parts(paths)]
-    return pl.concat(found)
+def read_content_hashes(paths: BuildPaths) -> Iterator[pl.DataFrame]:
+    """Yield the content hash of every staged record, part by part; at least one piece, which may be empty."""
+    yield pl.DataFrame(schema={"content_hash": pl.Int64})
+    for part in list_record_parts(paths):
+        yield _read_hashes(part).to_frame()
 
 
 def read_records_with(paths: BuildPaths, hashes: pl.Series) -> pl.DataFrame:
@@ -119,10 +122,19 @@ def _read_hashes(part: Path) -> pl.Series:
 
 def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
     """Return rows of table `artist_name`, unsorted: the name under which a platform keeps each of its artists."""
-    folders = paths.staged("source_artist", CATALOG_PLATFORMS)
-    columns = TABLES["artist_name"].column_names
-    found = [scan_table(TABLES["source_artist"], folder).select(columns).collect() for folder in folders]
-    return pl.concat([TABLES["artist_name"].build_empty(), *found])
+    return pl.concat(read_artist_pieces(list_artist_parts(paths)))
+
+
+def list_artist_parts(paths: BuildPaths) -> list[Path]:
+    """Return every part of `source_artist`."""
+    return list_staged_parts(paths, "source_artist", CATALOG_PLATFORMS)
+
+
+def read_artist_pieces(parts: Iterable[Path]) -> Iterator[pl.DataFrame]:
+    """Yield rows of table `artist_name` from its parts or those of `source_artist`; at least one piece, which may be empty."""
+    yield TABLES["artist_name"].build_empty()
+    for piece in cut_parts(parts, ARTISTS_PER_PIECE):
+        yield piece.read_columns(*TABLES["artist_name"].column_names)
 
 
 def read_aliases(paths: BuildPaths) -> pl.DataFrame:

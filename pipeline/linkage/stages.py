@@ -79,7 +79,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
     records = staged_records.count_records(paths)
     buckets = buckets or count_buckets(records)
     # Content hashes tell whether a night pays off, before any table of atoms is written.
-    changes = find_record_changes(paths, night) if night.base is not None else None
+    changes = find_record_changes(paths, night, records) if night.base is not None else None
     atom_change = None
     if changes is not None and changes.share > atom_changes.MOST_CHANGED:
         night = record_decision(paths, Night(None, f"{changes.share:.0%} of the records have changed"))

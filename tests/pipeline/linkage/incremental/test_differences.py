@@ -1,22 +1,49 @@
-"""Tests of the search for numbers on one side only, by sums and exactly."""
+"""Tests of the search for rows on one side only, by sums and exactly."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
 
-from pipeline.linkage.incremental.differences import mark_differing_sums
+from pipeline.linkage.incremental import differences
+from pipeline.linkage.incremental.differences import find_differing_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
 
 
+def cut(ids: npt.NDArray[np.int64]) -> Callable[[], Iterator[pl.DataFrame]]:
+    """Return a reader of rows with these ids: an empty piece, and pieces of two chunks."""
+    rows = pl.DataFrame({"id": ids, "text": [str(number) for number in ids]})
+
+    def read() -> Iterator[pl.DataFrame]:
+        yield rows.clear()
+        for start in range(0, len(ids), 1_000):
+            yield pl.concat([rows[start : start + 400], rows[start + 400 : start + 1_000]], rechunk=False)
+
+    return read
+
+
+@pytest.mark.parametrize("bits", [4, 20])
 @pytest.mark.parametrize("changed", [0, 1, 40])
-def test_sums_find_the_numbers_on_one_side_only(changed: int) -> None:
+def test_rows_on_one_side_only_are_found_in_their_order(changed: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With 4 bits, each slot holds many equal numbers besides those that differ.
+    monkeypatch.setattr(differences, "SUM_BITS", bits)
     rng = np.random.default_rng(changed)
     one = rng.integers(-(2**63), 2**63 - 1, 5_000)
-    other = np.concatenate([rng.permutation(one[changed:]), rng.integers(-(2**63), 2**63 - 1, changed)])
-    found = [
-        set(ids[differ].tolist()) for ids, differ in zip((one, other), mark_differing_sums(pl.Series(one), pl.Series(other)), strict=True)
-    ]
-    assert found[0] >= set(one.tolist()) - set(other.tolist())
-    assert found[1] >= set(other.tolist()) - set(one.tolist())
-    assert len(found[0] | found[1]) <= 3 * changed
+    fresh = rng.integers(-(2**63), 2**63 - 1, changed)
+    other = np.concatenate([rng.permutation(one[changed:]), fresh])
+    gone, new = find_differing_rows(cut(one), cut(other), pl.col("id"))
+    assert gone.rows() == [(number, str(number)) for number in one[:changed].tolist()]
+    assert new.rows() == [(number, str(number)) for number in fresh.tolist()]
+
+
+def test_one_side_may_have_no_rows() -> None:
+    ids = np.arange(1, 6) << 60
+    gone, new = find_differing_rows(cut(ids), cut(ids[:0]), pl.col("id"))
+    assert (gone["id"].to_list(), new["id"].to_list()) == (ids.tolist(), [])

@@ -8,7 +8,7 @@ import pytest
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.credits import build_name_table
-from pipeline.linkage.incremental.name_changes import change_names, reread_credits
+from pipeline.linkage.incremental.name_changes import change_names, reread_credits, splice_pieces
 from pipeline.linkage.normal_forms import collect_names, normalise
 from tests.pipeline.linkage.worlds import STAGED
 
@@ -64,3 +64,25 @@ def test_changed_names_equal_a_new_name_table() -> None:
     certain = known["name"] == "Left"
     kept = change_names(known, certain, pl.DataFrame({"name": ["Ola"], "has_id": [False]}))
     assert kept.equals(known.filter(~certain))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+@pytest.mark.parametrize("seed", range(6))
+def test_spliced_pieces_equal_the_sorted_table(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    spec = TABLES["artist_name"]
+    # Some nights lose or gain the first platform, the last one, or all of them.
+    platforms = [[name for name in ("catalog_a", "store_a", "streamsvc_a") if rng.random() < 0.7] for _ in range(2)]
+    before, after = (
+        spec.conform(
+            pl.DataFrame(
+                [(name, f"id{n}", str(rng.choice(NAMES))) for name in held for n in range(9) if rng.random() < 0.7],
+                schema=spec.polars_schema,
+                orient="row",
+            )
+        ).sort(spec.order)
+        for held in platforms
+    )
+    gone, new = before.join(after, on=before.columns, how="anti"), after.join(before, on=before.columns, how="anti")
+    pieces = [before.clear(), *before.iter_slices(size)]
+    assert pl.concat(splice_pieces(pieces, gone, new.sort(spec.order))).equals(after)

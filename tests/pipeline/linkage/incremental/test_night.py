@@ -15,8 +15,8 @@ from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.place_numbers import write_all_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
-from catalog_store.tables.files import count_rows, read_table, write_table
-from pipeline.linkage import mapped_atoms, stages, typo_edges
+from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
+from pipeline.linkage import mapped_atoms, staged_records, stages, typo_edges
 from pipeline.linkage.id_registry import collect_registry
 from pipeline.linkage.incremental import atom_changes, night
 from pipeline.linkage.incremental.night import BASE_TABLES, read_night
@@ -244,6 +244,10 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     monkeypatch.setattr(atom_changes, "MOST_GONE", (100.0, 0.0)[seed % 2])
     monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", (400, 3)[seed // 2])
+    # A night of several pieces and buckets: some buckets lose all their records, and decisions reach from one to another.
+    monkeypatch.setattr(atom_changes, "ATOMS_PER_PIECE", 5)
+    monkeypatch.setattr(atom_changes, "count_buckets", lambda rows: 1 + rows // 9)
+    monkeypatch.setattr(staged_records, "ARTISTS_PER_PIECE", 4)
     days, paths = Days(seed), BuildPaths(tmp_path / "catalog")
     days.stage(paths)
     paths.overrides.write_text(DECISIONS.format(sense="cannot_link"))
@@ -260,6 +264,8 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         assert content(paths) == content(other)
         kinds |= set(read_table(TABLES["edge"], paths.table("edge"))["kind"])
         assert bool(count_rows(paths.table("atom_gone"))) == (seed % 2 == 0)
+        added = len(list_parts(paths.table("atom"))) - len(list_parts(paths.current / "tables" / "atom"))
+        assert added > 1 or seed % 2, "the new atoms are not cut into buckets"
         owned |= bool(read_table(TABLES["credit_name"], paths.table("credit_name"))["owner_keys"].drop_nulls().len())
         retired += read_table(TABLES["redirect"], paths.table("redirect")).height
         publish(paths, f"night-{number}")
