@@ -25,7 +25,7 @@ Out of scope: which atoms are read.
 from __future__ import annotations
 
 import mmap
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -351,9 +351,9 @@ def _open_part(files: Path, part: Path) -> _File:
     return _open_cached(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
-@lru_cache(maxsize=256)
+@cache
 def _open_cached(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
-    """Open a file once, because a night opens the same few files some thirty times."""
+    """Open a file once: a step opens the same files some thirty times, and each night adds some."""
     return _open(_build_file_path(files, part))
 
 
