@@ -13,7 +13,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import EvenTableWriter, read_table
+from catalog_store.tables.files import EvenTableWriter, list_parts, read_table
 from pipeline.linkage.atoms import build_source_key
 from pipeline.linkage.id_registry import (
     RegistryWriter,
@@ -180,7 +180,9 @@ def _write_owners(
     claimed = claimed.join(recordings, on="atom_id", how="left")
     for name, settled in zip(("isrc_owner", "isrc_conflict"), settle_owners(atoms, claimed), strict=True):
         with EvenTableWriter(TABLES[name], paths.table(name)) as writer:
-            writer.append(replace_rows(night.read(name), "isrc", codes, settled))
+            held = map(pl.read_parquet, list_parts(night.find_folder(name)))
+            for replaced in replace_rows(held, "isrc", codes, settled):
+                writer.append(replaced)
 
 
 def _is_among(column: str, values: pl.Series) -> pl.Expr:

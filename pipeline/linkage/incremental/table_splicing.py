@@ -13,6 +13,8 @@ import polars as pl
 from pipeline.linkage.sorted_runs import list_run_places
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pipeline.linkage.sorted_runs import Places
 
 
@@ -29,11 +31,22 @@ def splice_rows(table: pl.DataFrame, gone: Places, new: pl.DataFrame, before: Pl
     return pl.concat([table, new.select(table.columns)], rechunk=True)[rows]
 
 
-def replace_rows(table: pl.DataFrame, key: str, keys: pl.Series, new: pl.DataFrame) -> pl.DataFrame:
-    """Return `table`, sorted by `key`, with `new` instead of all rows that have one of `keys`; `new` is sorted and has no other keys."""
+def replace_rows(parts: Iterable[pl.DataFrame], key: str, keys: pl.Series, new: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield a table sorted by `key`, given part by part, with `new` instead of all rows that have one of `keys`.
+
+    `new` is sorted and has no other keys.
+    """
     wanted = keys.unique().sort()
-    first, end = (table[key].search_sorted(wanted, side=side).to_numpy().astype(np.int64) for side in ("left", "right"))
-    return splice_rows(table, list_run_places(first, end - first), new, table[key].search_sorted(new[key], side="left").to_numpy())
+    for rows in parts:
+        if rows.is_empty():
+            continue
+        near = wanted[wanted.search_sorted(rows[key][0]) : wanted.search_sorted(rows[key][-1], side="right")]
+        first, end = (rows[key].search_sorted(near, side=side).to_numpy().astype(np.int64) for side in ("left", "right"))
+        # Where the next part begins with the same key, its rows are replaced there as well.
+        due = new[: new[key].search_sorted(rows[key][-1], side="right")]
+        yield splice_rows(rows, list_run_places(first, end - first), due, rows[key].search_sorted(due[key]).to_numpy())
+        new = new[due.height :]
+    yield new
 
 
 def find_insertion_places(table: pl.DataFrame, rows: pl.DataFrame, name: str = "external_id") -> pl.Series:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 from hypothesis import given, settings
@@ -30,10 +32,17 @@ def test_spliced_table_equals_a_sorted_one(
     assert found.rows() == sorted([(*name, 1) for name in held - left] + [(*name, 2) for name in came - held])
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdefg")), st.lists(st.sampled_from("abcdefg")))
-def test_all_rows_of_a_key_are_replaced(held: list[str], keys: set[str], came: list[str]) -> None:
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.sampled_from("abcdef")),
+    st.sets(st.sampled_from("abcdefg")),
+    st.lists(st.sampled_from("abcdefg")),
+    st.sets(st.integers(0, 9)),
+)
+def test_all_rows_of_a_key_are_replaced_wherever_parts_are_cut(held: list[str], keys: set[str], came: list[str], cuts: set[int]) -> None:
     before = pl.DataFrame({"isrc": sorted(held), "value": np.arange(len(held))}, schema={"isrc": pl.String, "value": pl.Int64})
     new = pl.DataFrame({"isrc": sorted(set(came) & keys)}, schema={"isrc": pl.String}).with_columns(value=pl.lit(-1, pl.Int64))
-    found = replace_rows(before, "isrc", pl.Series(sorted(keys), dtype=pl.String), new)
+    bounds = [0, *sorted(cuts), max(len(held), 10)]
+    parts = [before[start:end] for start, end in pairwise(bounds)]
+    found = pl.concat(replace_rows(parts, "isrc", pl.Series(sorted(keys), dtype=pl.String), new))
     assert found.rows() == sorted([row for row in before.rows() if row[0] not in keys] + new.rows())
