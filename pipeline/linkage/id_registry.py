@@ -62,14 +62,13 @@ class StoredKeys:
     Opening it costs a look at the manifest, so a process of its own can read a range of keys.
     """
 
-    def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
-        """Open the tables. `members`: table `recording_member` of the live snapshot, if already read."""
+    def __init__(self, paths: BuildPaths, kind: str) -> None:
+        """Open the tables."""
         folder = _find_registry_folder(paths, contents=False)
         table = TABLES["id_registry"]
         rows = table.build_empty().lazy() if folder is None else scan_table(table, folder)
         self._rows = rows.filter(pl.col("kind") == kind).select(KEY_SCHEMA.names())
-        held = _scan_live_members(paths) if members is None else members.lazy()
-        self._members = held if kind == "recording" else _NO_MEMBERS
+        self._members = _scan_live_members(paths) if kind == "recording" else _NO_MEMBERS
 
     def read_keys(self, start: str = "", end: str | None = None) -> pl.DataFrame:
         """Return keys as in Registry, from `start` on, up to `end`."""
@@ -90,9 +89,9 @@ class StoredRegistry(StoredKeys):
     `links` as in Registry; `next_id`: the first free id.
     """
 
-    def __init__(self, paths: BuildPaths, kind: str, members: pl.DataFrame | None = None) -> None:
-        """Read the links and the largest ids, not the keys. `members` as for StoredKeys."""
-        super().__init__(paths, kind, members)
+    def __init__(self, paths: BuildPaths, kind: str) -> None:
+        """Read the links and the largest ids, not the keys."""
+        super().__init__(paths, kind)
         stored = self._rows.filter(pl.col("source_key").is_between(pl.lit(LINK), pl.lit(_AFTER_LINKS))).collect()
         links = stored.select(old_id=pl.col("source_key").str.strip_prefix(LINK).cast(pl.Int64), new_id="entity_id")
         self.links = pl.concat([links, self._convert_redirects(read_published_redirects(paths, kind), links)]).sort("old_id")

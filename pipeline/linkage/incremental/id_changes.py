@@ -15,11 +15,11 @@ import polars as pl
 
 from pipeline.linkage.id_registry import SOURCE_KEY, overlay
 from pipeline.linkage.id_rules import Registry, assign_ids, follow_links, require_free_id
-from pipeline.linkage.incremental.table_splicing import find_places
 
 if TYPE_CHECKING:
     from pipeline.linkage.id_registry import StoredRegistry
     from pipeline.linkage.id_rules import Assignment
+    from pipeline.linkage.incremental.base_members import BaseMembers
 
 
 def cut_registry(registry: Registry, source_keys: pl.Series) -> Registry:
@@ -40,24 +40,24 @@ def patch_registry(registry: Registry, before: Registry, after: Registry) -> Reg
     return Registry(keys, pl.concat([links, after.links]).sort("old_id"))
 
 
-def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: pl.DataFrame) -> Registry:
+def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: BaseMembers) -> Registry:
     """Return `cut_registry` for these records (platform, external_id), without making a key of every record there is.
 
-    `members`: table `recording_member` of the live snapshot, in its order.
+    `members`: table `recording_member` of the live snapshot.
     """
     rows = stored.read_exceptions()
     keys = records.select(source_key=SOURCE_KEY)
     # A home is in `recording_member`, unless the registry has a row for the key: both are asked.
-    homes = [members["recording_id"].gather(find_places(members, records).drop_nulls())]
+    homes = [members.read_ids(records)["recording_id"]]
     homes.append(rows.join(keys, on="source_key", how="semi")["entity_id"])
     ends = stored.links.select("old_id", end=follow_links("old_id", stored.links))
     known = pl.concat([ids.rename("home") for ids in homes]).unique().to_frame().select("home", end=follow_links("home", stored.links))
     # All ids that lead to one end belong together: a merge can be undone, and then both ids are needed.
     joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
-    involved = joined.unique().implode()
-    held = members.filter(pl.col("recording_id").is_in(involved)).select(source_key=SOURCE_KEY, entity_id="recording_id")
+    involved = joined.unique()
+    held = members.read_members(involved).select(source_key=SOURCE_KEY, entity_id="recording_id")
     # Rough, because members of an id may include keys whose home is another; `cut_registry` then keeps the exact part.
-    rough = overlay(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved)), everywhere=rows)
+    rough = overlay(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved.implode())), everywhere=rows)
     return cut_registry(Registry(rough, stored.links), keys["source_key"])
 
 
