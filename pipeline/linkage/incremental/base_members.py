@@ -13,6 +13,8 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts
+from pipeline.linkage.id_registry import SOURCE_KEY
+from pipeline.linkage.id_rules import KEY_SCHEMA
 from pipeline.linkage.incremental.table_splicing import find_insertion_places, find_places, splice_rows
 
 if TYPE_CHECKING:
@@ -30,9 +32,10 @@ class BaseMembers:
         """Find the parts of each platform. ValueError when a part holds several."""
         self._parts: dict[str, list[Path]] = {platform: [] for platform in sorted(CATALOG_PLATFORMS)}
         for part in list_parts(folder):
-            platforms = pl.read_parquet(part, columns=["platform"])["platform"].unique().to_list()
+            rows = pl.read_parquet(part, columns=["platform"])["platform"]
+            platforms = sorted({*rows.head(1), *rows.tail(1)})
             if len(platforms) > 1:
-                raise ValueError(f"{part} holds records of {', '.join(sorted(platforms))}: every platform must begin a part")
+                raise ValueError(f"{part} holds records of {' and '.join(platforms)}: every platform must begin a part")
             for platform in platforms:
                 self._parts[platform].append(part)
 
@@ -46,17 +49,19 @@ class BaseMembers:
                 found.append(near.with_columns(ids).drop_nulls("recording_id"))
         return pl.concat(found)
 
-    def read_members(self, recording_ids: pl.Series) -> pl.DataFrame:
-        """Return the rows of these recordings, in order of the table."""
+    def read_keys(self, recording_ids: pl.Series) -> pl.DataFrame:
+        """Return the records of these recordings, in order of the table: source_key, entity_id."""
         # One byte for each id up to the largest: a set of numbers would be hashed again for every part.
         ids = recording_ids.to_numpy()
         is_wanted = np.zeros(np.max(ids, initial=0) + 2, dtype=np.bool_)
         is_wanted[ids] = True
-        found = [_MEMBER.build_empty()]
+        found = [pl.DataFrame(schema=KEY_SCHEMA)]
         for part in (part for parts in self._parts.values() for part in parts):
             rows = pl.read_parquet(part, columns=_MEMBER.column_names)
             # Larger ids take the last place, which no id has.
-            found.append(rows.filter(is_wanted.take(rows["recording_id"].to_numpy(), mode="clip")))
+            rows = rows.filter(is_wanted.take(rows["recording_id"].to_numpy(), mode="clip"))
+            # Rows that a filter left still hold all texts of their part, the keys only their own: half a gigabyte of 28 million records.
+            found.append(rows.select(source_key=SOURCE_KEY, entity_id="recording_id"))
         return pl.concat(found)
 
     def splice(self, gone: pl.DataFrame, changed: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:

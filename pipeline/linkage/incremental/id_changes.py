@@ -55,9 +55,10 @@ def cut_stored_registry(stored: StoredRegistry, records: pl.DataFrame, members: 
     # All ids that lead to one end belong together: a merge can be undone, and then both ids are needed.
     joined = pl.concat([known["home"], known["end"].rename("home"), ends.join(known, on="end", how="semi")["old_id"].rename("home")])
     involved = joined.unique()
-    held = members.read_members(involved).select(source_key=SOURCE_KEY, entity_id="recording_id")
     # Rough, because members of an id may include keys whose home is another; `cut_registry` then keeps the exact part.
-    rough = overlay(held.sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved.implode())), everywhere=rows)
+    rough = overlay(
+        members.read_keys(involved).sort("source_key"), rows.filter(pl.col("entity_id").is_in(involved.implode())), everywhere=rows
+    )
     return cut_registry(Registry(rough, stored.links), keys["source_key"])
 
 
