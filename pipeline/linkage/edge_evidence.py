@@ -21,6 +21,7 @@ from pipeline.engine.pool import map_ordered
 from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
+from pipeline.linkage.guards import PAIRS_AT_A_TIME
 from pipeline.linkage.isrc_edges import find_isrc_edges
 from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.link_edges import find_link_edges
@@ -202,17 +203,23 @@ def count_position_buckets(paths: BuildPaths) -> int:
 def find_platform_edges(paths: BuildPaths, atoms: MappedAtoms, positions: Positions) -> tuple[list[pl.DataFrame], Positions]:
     """Return the edges of cross-links and of release positions, and the positions with the verdict on every pair.
 
-    Verdicts that `positions` already holds are used again. The atoms of both kinds of pairs are read in one pass.
+    Verdicts that `positions` already holds are used again.
     """
     links = _read_links(paths)
     linked = _find_linked_members(atoms, links)
     pairs = find_position_pairs(positions.contested)
     # Atoms never change, so last night's verdict on two atoms still holds.
-    new = pairs.join(positions.judged, on=["a", "b"], how="anti")
-    rows = atoms.read_atom_rows("atom", pl.concat([linked["atom_id"], new["a"], new["b"]]), TABLES["atom"].column_names)
+    new = pairs.select("a", "b").join(positions.judged, on=["a", "b"], how="anti").sort("a", "b")
     # Verdicts on pairs that no position names any more are dropped, or they would pile up night after night.
-    judged = pl.concat([positions.judged.join(pairs, on=["a", "b"], how="semi"), judge_pairs(new, rows)])
-    return [find_link_edges(rows, linked, links), build_position_edges(pairs, judged)], positions._replace(judged=judged)
+    judged = [positions.judged.join(pairs, on=["a", "b"], how="semi")]
+    judged += [judge_pairs(some, _read_atoms(atoms, some["a"], some["b"])) for some in new.iter_slices(PAIRS_AT_A_TIME)]
+    positions = positions._replace(judged=pl.concat(judged))
+    by_link = find_link_edges(_read_atoms(atoms, linked["atom_id"]), linked, links)
+    return [by_link, build_position_edges(pairs, positions.judged)], positions
+
+
+def _read_atoms(atoms: MappedAtoms, *ids: pl.Series) -> pl.DataFrame:
+    return atoms.read_atom_rows("atom", pl.concat([some.rename("atom_id") for some in ids]), TABLES["atom"].column_names)
 
 
 def _read_links(paths: BuildPaths) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from catalog_store.tables.files import count_rows, read_table
 from pipeline.engine.pool import Pool
 from pipeline.linkage import mapped_atoms
 from pipeline.linkage.block_pairs import AtomSource, BlockChanges, Search, list_atom_blocks, read_readings
+from pipeline.linkage.guards import PAIRS_AT_A_TIME
 from pipeline.linkage.pair_buckets import count_all_common_blocks, find_all_weak_pairs
 from pipeline.linkage.weak_pairs import WeakPairs, filter_worth_weighing
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from pipeline.linkage.incremental.night import Night
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
-
-PAIRS_AT_A_TIME = 250_000
-"""Pairs whose names are compared at a time, some 150 MB."""
 
 Source = TypeVar("Source", bound=AtomSource)
 

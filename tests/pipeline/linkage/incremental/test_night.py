@@ -16,7 +16,7 @@ from catalog_store.record_keys.place_numbers import write_all_place_numbers
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, scan_live_atoms
 from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
-from pipeline.linkage import mapped_atoms, staged_records, stages, typo_edges
+from pipeline.linkage import edge_evidence, mapped_atoms, staged_records, stages, typo_edges
 from pipeline.linkage.id_registry import collect_registry
 from pipeline.linkage.incremental import atom_changes, night
 from pipeline.linkage.incremental.night import BASE_TABLES, read_night
@@ -243,6 +243,7 @@ def rows_of(name: str, paths: BuildPaths) -> pl.DataFrame:
 def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atom_changes, "MOST_CHANGED", 1.0)
     monkeypatch.setattr(atom_changes, "MOST_GONE", (100.0, 0.0)[seed % 2])
+    monkeypatch.setattr(edge_evidence, "PAIRS_AT_A_TIME", 7)
     monkeypatch.setattr(typo_edges, "LARGEST_BLOCK", (400, 3)[seed // 2])
     # A night of several pieces and buckets: some buckets lose all their records, and decisions reach from one to another.
     monkeypatch.setattr(atom_changes, "ATOMS_PER_PIECE", 5)
