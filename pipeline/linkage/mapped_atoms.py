@@ -25,7 +25,7 @@ Out of scope: which atoms are read.
 from __future__ import annotations
 
 import mmap
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -80,6 +80,8 @@ CODED = {
 SCHEMAS = {name: TABLES[name].polars_schema for name in ATOM_TABLES} | {"atom_member": pl.Schema({**NORMAL_SCHEMA, "atom_id": pl.Int64()})}
 SCHEMAS = {name: pl.Schema({**columns, **dict.fromkeys(NUMBERS[name], pl.UInt64())}) for name, columns in SCHEMAS.items()}
 """Columns of the files of each table."""
+_OPENED: dict[tuple[Path, int, int, int], _File] = {}
+"""The mapped files of this process, by their folder and the identity of the part."""
 _BUILD_KINDS = ("place", "place_sum", "place_pair", "weak_pair", "weak_free")
 
 
@@ -247,13 +249,7 @@ class MappedAtoms:
             # Giving pages back after every look took 7.8 CPU-s and 640 MB a night, so 7.6 and 870, never 7.7 and 2,080
             # (1 M recordings).
             if _count_resident_bytes() > MOST_HELD:
-                self._release_pages()
-
-    def _release_pages(self) -> None:
-        for stretch in (stretch for stretches in self._opened.values() for stretch in stretches):
-            for held in (held for file in stretch.files for held in file.held):
-                # The mapping is read-only: dropped pages are read again from the file, and nothing is lost.
-                held.madvise(mmap.MADV_DONTNEED)
+                _release_pages()
 
     def _open_stretches(self, parts: list[Path]) -> Iterator[_Stretch]:
         opened, size = list[_File](), 0
@@ -346,20 +342,25 @@ def _list_filled_parts(table: Path) -> list[Path]:
 
 
 def _open_part(files: Path, part: Path) -> _File:
+    """Open a file once: a step opens the same files some thirty times."""
     seen = part.stat()
-    # A part that is written again at the same path is another file: the identity of the file is part of the cache key.
-    return _open_cached(files, part, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    # A part of the base that is linked into tonight's tables is one file, and one that is written again at its path is another.
+    key = (files, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    if key not in _OPENED:
+        _OPENED[key] = _open(_build_file_path(files, part))
+    return _OPENED[key]
 
 
-@cache
-def _open_cached(files: Path, part: Path, _seen: tuple[int, int, int]) -> _File:
-    """Open a file once: a step opens the same files some thirty times, and each night adds some."""
-    return _open(_build_file_path(files, part))
+def _release_pages() -> None:
+    """Give the pages of all files back: those of the base too, while tonight's are read."""
+    for held in (held for file in _OPENED.values() for held in file.held):
+        # The mapping is read-only: dropped pages are read again from the file, and nothing is lost.
+        held.madvise(mmap.MADV_DONTNEED)
 
 
 def forget_mapped_files() -> None:
     """Unmap the files that nobody reads any more; else the later steps of a build hold their pages, too (160 MB at 275,000 recordings)."""
-    _open_cached.cache_clear()
+    _OPENED.clear()
 
 
 def _open(file: Path) -> _File:

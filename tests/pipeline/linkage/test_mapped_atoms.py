@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,15 +82,27 @@ def test_rows_of_live_atoms_are_looked_up_and_gone_ones_left_out(
     assert atoms.read_atom_rows("atom_member", pl.Series([1])).schema == mapped_atoms.SCHEMAS["atom_member"]
 
 
+def list_mapped(files: Path) -> list[str]:
+    return [line for line in Path("/proc/self/maps").read_text().splitlines() if str(files) in line]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the mapped files of a process")
+def test_part_that_a_night_links_into_its_tables_is_mapped_once(files: Path, place: Place, tmp_path: Path) -> None:
+    mapped_atoms.forget_mapped_files()
+    rows = mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"])
+    mapped = list_mapped(files)
+    shutil.copytree(place("atom_isrc").parent, tmp_path / "tonight", copy_function=os.link)
+    tonight = mapped_atoms.MappedAtoms(files, (tmp_path / "tonight").joinpath)
+    assert tonight.read_rows("atom_isrc", ["atom_id"]).equals(rows)
+    assert list_mapped(files) == mapped
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the mapped files of a process")
 def test_forgotten_files_are_mapped_no_more_and_opened_again_by_the_next_reader(files: Path, place: Place) -> None:
-    def list_mapped() -> list[str]:
-        return [line for line in Path("/proc/self/maps").read_text().splitlines() if str(files) in line]
-
     rows = mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"]).sort("atom_id")
-    assert list_mapped()
+    assert list_mapped(files)
     mapped_atoms.forget_mapped_files()
-    assert not list_mapped()
+    assert not list_mapped(files)
     assert mapped_atoms.MappedAtoms(files, place).read_rows("atom_isrc", ["atom_id"]).sort("atom_id").equals(rows)
 
 
