@@ -101,9 +101,10 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
 
     Two records of one atom in one place give the same row twice.
     """
-    # One name for each narrower frame: the titles of all releases are not held to the end.
-    titles = titles.filter(pl.col("title").is_duplicated())
-    titles = titles.filter(pl.len().over("title") <= LARGEST_GROUP)
+    # One name for each narrower frame: the titles of all releases are not held to the end. Sorted, they need no group of each title.
+    titles = titles[titles["title"].arg_sort()]
+    sizes = np.diff(find_run_starts(titles["title"].to_numpy()), append=titles.height)
+    titles = titles.filter(pl.Series(np.repeat((sizes > 1) & (sizes <= LARGEST_GROUP), sizes), dtype=pl.Boolean))
     # Most titles have atoms with codes alone. The tracks of the others are read in a second pass, so that memory holds only them.
     free = np.sort(pl.concat(_select_members(atoms, lambda rows: ~mark_known(rows["atom_id"], anchored)))["record"].to_numpy())
     with_free = (rows["release"].filter(pl.Series(mark_known(rows["record"], free))).unique() for rows in tracks())
