@@ -197,14 +197,10 @@ def open_spill_folder(paths: BuildPaths) -> Iterator[Path]:
     """Provide an empty folder for parts until they are joined, and remove it afterwards."""
     folder = paths.root / "work" / "linkage" / "atoms.spill"
     shutil.rmtree(folder, ignore_errors=True)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def clear_gone_atoms(paths: BuildPaths, buckets: int) -> None:
-    """Rewrite tonight's tables of atoms without the atoms in `atom_gone`, and leave that empty."""
-    none = NORMAL_SCHEMA.to_frame()
-    rewrite_atoms(paths, mapped_atoms.open_tonight(paths), pl.Series([], dtype=pl.Int64), make_atoms(none), none, buckets)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_gone_atoms(paths: BuildPaths, gone: pl.Series) -> None:

@@ -24,15 +24,13 @@ from pipeline.linkage.audio_pairs import (
 )
 from pipeline.linkage.audio_verdicts import MEASURED_SCHEMA, judge_atoms, measure_pairs
 from pipeline.linkage.clusters import find_components, find_linked_atoms
-from pipeline.linkage.guards import add_compared_columns, add_verdict
+from pipeline.linkage.guards import PAIRS_AT_A_TIME, add_compared_columns, add_verdict
 from pipeline.linkage.staged_fingerprints import has_fingerprints
 
 if TYPE_CHECKING:
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
 
-PAIRS_AT_A_TIME = 200_000
-"""Pairs whose names are compared together: some 200 MB of texts."""
 UNRELATED = 0.5
 """The distance of unrelated audio, which scores 0."""
 

@@ -52,8 +52,7 @@ BYTES_PER_TRACK = 35
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int, checkpoints: Checkpoints, pool: Pool) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
-    # A code ends in a running number, so its last digits spread the claims evenly.
-    claims = _read_shared_claims(paths).with_columns(bucket=pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets)
+    claims = _read_shared_claims(paths).with_columns(bucket=place_codes(buckets))
     of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
     placed = claims.select("atom_id", "bucket").unique()
     jobs = [(bucket, of_bucket[bucket]) for bucket in _regroup_atoms(paths, "regroup_by_code", placed, checkpoints, pool)]
@@ -65,6 +64,12 @@ def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int
     candidates += checkpoints.run("find_title_typos", partial(_find_title_typos, checkpoints.folder / "regroup_by_title"), titles, pool)
     checkpoints.remove_shuffle("regroup_by_title")
     return pl.concat([TABLES["edge"].build_empty(), *by_code, settle_typo_edges(atoms, candidates)])
+
+
+def place_codes(buckets: int) -> pl.Expr:
+    """Return the bucket of a claim (rows of `atom_isrc`)."""
+    # A code ends in a running number, so its last digits spread the claims evenly.
+    return pl.col("isrc").str.tail(4).cast(pl.UInt32) % buckets
 
 
 def _find_code_edges(runs: Path, job: tuple[int, pl.DataFrame]) -> pl.DataFrame:

@@ -74,7 +74,7 @@ _LIVE = r"(?:^|\+)live(?:$|[+:])"
 UNPLACED_LIVE = r"(?:^|\+)live(?:$|\+)"
 """A variant that is live and names neither place nor date."""
 PAIRS_AT_A_TIME = 250_000
-"""Pairs of atoms whose names are compared at a time: some 150 MB."""
+"""Pairs of atoms whose names are compared at a time: 150 to 250 MB of texts."""
 COMPARED = ("artist_key", "title_key", "stem_key", "number_key", "variant", "duration_ms", "names", "record_count")
 
 _GUARDED = ContextVar("guarded", default=True)

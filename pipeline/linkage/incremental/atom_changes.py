@@ -2,8 +2,9 @@
 
 A change reaches an atom through its key alone (artist, title, variant). So the atoms of a key are made again if one of its records came,
 went or changed, or credits a name with another meaning than last night. Their records go to buckets of artists on disk, as in full
-linkage, so memory does not depend on how many a night changes. The parts of the base are linked into place as they are, with one part more
-for the new atoms of each bucket; `atom_gone` names those that no longer count, until they are so many that all parts are rewritten.
+linkage. Only the new records are held whole while they are normalised. The parts of the base are linked into place as they are, with one
+part more for the new atoms of each bucket. `atom_gone` names those that no longer count, until they are so many that all parts are
+rewritten.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import count_rows
 from pipeline.engine.shuffle import read_bucket, write_run
-from pipeline.linkage import staged_records
+from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atom_tables import (
-    clear_gone_atoms,
     count_buckets,
     find_atoms_with_keys,
     find_decided_members,
@@ -28,6 +29,7 @@ from pipeline.linkage.atom_tables import (
     open_spill_folder,
     read_keys,
     read_normal_forms,
+    rewrite_atoms,
     write_atom_parts,
     write_gone_atoms,
 )
@@ -75,7 +77,7 @@ class _Spill(NamedTuple):
     buckets: int
     touched: pl.Series
 
-    def list_buckets(self) -> Iterator[tuple[int, pl.DataFrame, pl.Series]]:
+    def read_buckets(self) -> Iterator[tuple[int, pl.DataFrame, pl.Series]]:
         """Yield the number, the records and the atoms of the base of each bucket; a bucket without records can have such atoms."""
         for bucket in range(self.buckets):
             touched = self.touched.filter(self.touched.is_between(*compute_bucket_range(bucket, self.buckets)))
@@ -83,7 +85,7 @@ class _Spill(NamedTuple):
 
 
 def find_record_changes(paths: BuildPaths, night: Night, records: int) -> RecordChanges:
-    """Compare the content hashes of tonight's staged records, so many, with those of the base."""
+    """Compare the content hashes of tonight's staged records with those of the base. `records`: the number of tonight's."""
     name = "content_hash"
     before, after = partial(night.atoms.read_pieces, "atom_member", [name]), partial(staged_records.read_content_hashes, paths)
     gone, fresh = (rows[name] for rows in find_differing_rows(before, after, pl.col(name)))
@@ -105,15 +107,17 @@ def write_changed_atoms(paths: BuildPaths, night: Night, changes: RecordChanges,
     decided = find_decided_members(night.atoms, overrides)["atom_id"]
     with open_spill_folder(paths) as folder:
         spill = _spill_records(paths, night, changes.gone, fresh, pl.concat([lost, renamed, decided]), folder / "records")
+        # The parts are made without them.
+        del fresh
         changed, gone = _write_parts(paths, night, spill, _find_moves(spill, overrides), folder)
     write_gone_atoms(paths, gone)
     # Every reader of the published tables pays for dead rows, so they do not pile up without a limit.
     if len(gone) > MOST_GONE * base_atoms:
-        clear_gone_atoms(paths, buckets)
+        _clear_gone_atoms(paths, buckets)
     return changed
 
 
-def _spill_records(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame, left: pl.Series, folder: Path) -> _Spill:
+def _spill_records(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame, reached: pl.Series, folder: Path) -> _Spill:
     """Write the normalised records of all keys that a change can reach.
 
     Args:
@@ -121,18 +125,19 @@ def _spill_records(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.D
         night: what it builds on.
         gone: content hashes of the records that are gone.
         fresh: rows of `source_recording` that are new.
-        left: atom_id of atoms of the base whose keys can be reached.
+        reached: atom_id of atoms of the base that lost a record, credit a changed name, or hold a record with a decision.
         folder: where to write.
     """
     credited = number_credits(list_credits(fresh.with_row_index("row")))
     rows = normalise(fresh, *read_names(paths, credited["name"], credited["artist"]))
     # The keys that records had, and the keys that they have: a changed record leaves one and joins another.
-    touched = pending = find_atoms_with_keys(night.atoms, pl.concat([read_keys(night.atoms, left), hash_keys(rows)]))
+    touched = pending = find_atoms_with_keys(night.atoms, pl.concat([read_keys(night.atoms, reached), hash_keys(rows)]))
     held = night.atoms.read_atom_rows("atom", touched["atom_id"], ["record_count"])["record_count"]
     # Few records come from further keys, so a bucket is hardly larger than planned.
     buckets = count_buckets(rows.height + int(held.sum()))
     runs = count()
     write_run(folder, next(runs), rows, hash_bucket(buckets))
+    del credited, rows
     # Invariant: the fresh records are written, and those of the atoms in `touched` that are not in `pending`.
     while pending.height:
         credits_ = [night.atoms.read_atom_rows("atom_member", pending["atom_id"], [name])[name] for name in CREDITS]
@@ -152,9 +157,10 @@ def _spill_records(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.D
 def _find_moves(spill: _Spill, overrides: Overrides) -> pl.DataFrame | None:
     """Return the records that a decision moves to another atom; None without any. Only keys with a decided record are looked at."""
     found = [NORMAL_SCHEMA.to_frame()]
-    for _, rows, _ in spill.list_buckets() if overrides.entries else []:
+    for _, rows, _ in spill.read_buckets() if overrides.entries else []:
         decided = hash_keys(rows.join(overrides.records, on=["platform", "external_id"], how="semi"))
-        found.append(rows.filter(hash_keys(rows).is_in(decided.implode())))
+        # Rows that a filter left keep all texts of their bucket.
+        found.append(copy_texts(rows.filter(hash_keys(rows).is_in(decided.implode()))))
     # Decisions reach over several atoms, which may be in different buckets.
     made = make_atoms(pl.concat(found, rechunk=True))
     moves = find_moves(overrides, made.member.select("platform", "external_id", "atom_id"))
@@ -169,7 +175,7 @@ def _write_parts(
     Return rows of `atom_change`, and atom_id for `atom_gone`.
     """
     dead, written, changed = night.atoms.gone, [[night.find_folder(name) for name in ATOM_TABLES]], []
-    for bucket, records, touched in spill.list_buckets():
+    for bucket, records, touched in spill.read_buckets():
         made = make_atoms(records, moves)
         # Most atoms that were made again are as they were and have the same id; they stay in the parts of the base.
         ids = made.atom["atom_id"]
@@ -181,3 +187,9 @@ def _write_parts(
         dead = pl.concat([dead.filter(~dead.is_in(new.implode())), gone])
     join_atom_parts(paths, written)
     return pl.concat(changed), dead
+
+
+def _clear_gone_atoms(paths: BuildPaths, buckets: int) -> None:
+    """Rewrite tonight's tables of atoms without the atoms in `atom_gone`, and leave that empty."""
+    none = NORMAL_SCHEMA.to_frame()
+    rewrite_atoms(paths, mapped_atoms.open_tonight(paths), pl.Series([], dtype=pl.Int64), make_atoms(none), none, buckets)

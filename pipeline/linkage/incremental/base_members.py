@@ -35,7 +35,8 @@ class BaseMembers:
             rows = pl.read_parquet(part, columns=["platform"])["platform"]
             platforms = sorted({*rows.head(1), *rows.tail(1)})
             if len(platforms) > 1:
-                raise ValueError(f"{part} holds records of {' and '.join(platforms)}: every platform must begin a part")
+                named = " and ".join(platforms)
+                raise ValueError(f"{part} holds records of {named}, but a part has one platform: run `python -m pipeline build --relink`")
             for platform in platforms:
                 self._parts[platform].append(part)
 
@@ -65,7 +66,7 @@ class BaseMembers:
         return pl.concat(found)
 
     def splice(self, gone: pl.DataFrame, changed: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-        """Yield the table with changes, in its order, as platforms with some of their rows.
+        """Yield the table with changes, in its order: some rows at a time, with their platform.
 
         Args:
             gone: platform, external_id of records to leave out.

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from pipeline.linkage.mapped_atoms import MappedAtoms
     from pipeline.paths import BuildPaths
 
-COLUMNS = TABLES["atom"].column_names
+ATOM_COLUMNS = TABLES["atom"].column_names
 """Columns of an atom without the numbers for searches, which are half of its bytes."""
 
 
 class ChangedAtoms(NamedTuple):
     """The atoms of the base and of tonight, and the ids that only one of them holds, sorted.
 
-    `buckets`: so many that a bucket of all atoms fits into memory.
+    `all_rows`: rows of tonight's table `atom`, those of `atom_gone` included. `buckets`: so many that a bucket of all atoms fits into
+    memory.
     """
 
     before: MappedAtoms
@@ -70,10 +71,12 @@ class ChangedAtoms(NamedTuple):
         """Return all atoms of the artists of some atoms, and of the few artists whose hashes begin with the same BUCKET_BITS."""
         bucket = pl.col("atom_id") // (1 << HASH_BITS)
         ids = self.atoms.read_rows("atom", ["atom_id"], bucket.is_in(of.select(bucket.unique()).to_series().implode()))
-        return self.atoms.read_atom_rows("atom", ids["atom_id"], COLUMNS)
+        return self.atoms.read_atom_rows("atom", ids["atom_id"], ATOM_COLUMNS)
 
     def _read(self, near: pl.Series, gone: pl.Series, made: pl.Series) -> Surroundings:
-        return Surroundings(self.atoms.read_atom_rows("atom", near, COLUMNS), self.before.read_atom_rows("atom", gone, COLUMNS), made)
+        return Surroundings(
+            self.atoms.read_atom_rows("atom", near, ATOM_COLUMNS), self.before.read_atom_rows("atom", gone, ATOM_COLUMNS), made
+        )
 
 
 class Surroundings(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from pipeline.linkage.sorted_runs import SUM_BITS
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 NUMBERS_PER_CHUNK = 1 << 14
 SLOTS_PER_NUMBER = 2
-"""Slots by other bits, in each of which a number is summed. With one, a night of 213,499 changed records looks up some 9 million numbers of
-28.2 million on each side; with two, some 3 million."""
+"""Slots to which each number is added. The upper SUM_BITS bits choose the first, the bits below them the second. With one slot, a night
+of 213,499 changed records looks up some 9 million numbers of 28.2 million on each side; with two, some 3 million."""
 
 
 def find_differing_rows(before: ReadPieces, after: ReadPieces, number: pl.Expr) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -37,10 +38,9 @@ def find_differing_rows(before: ReadPieces, after: ReadPieces, number: pl.Expr) 
 
 
 def _sum_numbers(side: ReadPieces, number: pl.Expr) -> npt.NDArray[np.uint64]:
-    """Return the sums of all numbers by slot, a row for each of SLOTS_PER_NUMBER.
+    """Return the sums of the numbers in each slot: a row of slots for each of SLOTS_PER_NUMBER.
 
-    Equal contents give equal sums, in any order; different contents give equal sums in 1 of 2^64 cases. That takes an eighth of the time of
-    a lookup of each number.
+    Equal contents give equal sums in any order; different contents do so in 1 of 2^64 cases.
     """
     sums = np.zeros((SLOTS_PER_NUMBER, 1 << SUM_BITS), dtype=np.uint64)
     for rows in side():
@@ -58,8 +58,8 @@ def _read_marked_rows(side: ReadPieces, number: pl.Expr, marked: npt.NDArray[np.
             np.logical_and.reduce([held[_find_slots(chunk, place)] for place, held in enumerate(marked)])
             for chunk in _cut_chunks(rows, number)
         ]
-        # The empty start gives a mask even if a piece has no row.
-        found.append(rows.filter(pl.Series(np.concatenate([marked[0, :0], *masks]))))
+        # The empty start gives a mask even if a piece has no row. Rows that a filter left keep all texts of their piece.
+        found.append(copy_texts(rows.filter(pl.Series(np.concatenate([marked[0, :0], *masks])))))
     return pl.concat(found)
 
 

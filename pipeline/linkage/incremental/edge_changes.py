@@ -13,8 +13,8 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
 from pipeline.linkage import mapped_atoms, staged_records
-from pipeline.linkage.edge_evidence import count_position_buckets, find_all_positions, has_positions, settle_typo_edges
-from pipeline.linkage.incremental.changed_atoms import COLUMNS, ChangedAtoms
+from pipeline.linkage.edge_evidence import count_position_buckets, find_all_positions, has_positions, place_codes, settle_typo_edges
+from pipeline.linkage.incremental.changed_atoms import ATOM_COLUMNS, ChangedAtoms
 from pipeline.linkage.incremental.position_changes import Before, find_changed_positions
 from pipeline.linkage.incremental.typo_changes import search_artists, search_titles
 from pipeline.linkage.isrc_edges import find_isrc_edges
@@ -52,10 +52,9 @@ def _find_code_edges(changed: ChangedAtoms, codes: pl.Series) -> list[pl.DataFra
     # Codes of both sides: an edge is also lost when the best-supported atom of its code goes.
     claims = changed.atoms.read_rows("atom_isrc", where=pl.col("isrc").is_in(codes.implode()))
     claims = claims.filter(pl.col("isrc").hash().is_duplicated())
-    # A code ends in a running number, so its last digits spread the claims evenly.
-    places = claims["isrc"].str.tail(4).cast(pl.UInt32) % changed.count_buckets(claims.height)
+    places = place_codes(changed.count_buckets(claims.height))
     return [
-        find_isrc_edges(changed.atoms.read_atom_rows("atom", some["atom_id"], COLUMNS), some.drop("bucket"))
+        find_isrc_edges(changed.atoms.read_atom_rows("atom", some["atom_id"], ATOM_COLUMNS), some.drop("bucket"))
         for some in claims.with_columns(bucket=places).partition_by("bucket")
     ]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.linkage.sorted_runs import Numbers
 
 
-class Joined(NamedTuple):
+class JoinedAtoms(NamedTuple):
     """The atoms of a night that are not the first of their group, in order, and the first atom of each one's group."""
 
     atom_ids: Numbers
@@ -38,7 +38,7 @@ class Joined(NamedTuple):
 
 
 class GroupChanges:
-    """The groups of both nights. `tonight`: as in Joined; `moved`: atoms of both nights whose groups have different ids, in order."""
+    """The groups of both nights. `tonight`: as in JoinedAtoms; `moved`: atoms of both nights whose groups have different ids, in order."""
 
     def __init__(self, cluster: Path, base: Path, change: pl.DataFrame) -> None:
         """Read both tables `cluster`. ValueError when `change` (table `atom_change`) does not explain how their atoms differ."""
@@ -74,13 +74,13 @@ def _find_moved(tonight: pl.DataFrame, before: pl.DataFrame, gone: Numbers, made
     return stayed["atom_id"].filter(stayed["cluster_id"] != stood["cluster_id"]).to_numpy()
 
 
-def _keep_joined(rows: pl.DataFrame) -> Joined:
+def _keep_joined(rows: pl.DataFrame) -> JoinedAtoms:
     joined = rows.filter(pl.col("cluster_id") != pl.col("atom_id"))
-    return Joined(joined["atom_id"].to_numpy(), joined["cluster_id"].to_numpy())
+    return JoinedAtoms(joined["atom_id"].to_numpy(), joined["cluster_id"].to_numpy())
 
 
-def _concatenate(ranges: Iterable[Joined]) -> Joined:
-    return Joined(*(np.concatenate(ids) for ids in zip(*ranges, strict=True)))
+def _concatenate(ranges: Iterable[JoinedAtoms]) -> JoinedAtoms:
+    return JoinedAtoms(*(np.concatenate(ids) for ids in zip(*ranges, strict=True)))
 
 
 def _read_both(cluster: Path, base: Path) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:

@@ -8,10 +8,11 @@ few rows that a step needs (0.6 CPU-s for 5.1 million rows).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from catalog_store.record_keys.numbers import hash_columns
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, scan_table, write_table
@@ -41,18 +42,11 @@ if TYPE_CHECKING:
 CREDITS = ("credit_names", "credit_artists")
 
 
-class Names(NamedTuple):
-    """Rows of `credit_name` and of `artist_name`."""
-
-    names: pl.DataFrame
-    artists: pl.DataFrame
-
-
-def read_names(paths: BuildPaths, name_numbers: pl.Series, artist_numbers: pl.Series) -> Names:
-    """Return the rows of tonight's tables that these credits need."""
-    own = _scan(paths, "artist_name").filter(number_artist().is_in(artist_numbers.unique().implode())).collect()
+def read_names(paths: BuildPaths, name_numbers: pl.Series, artist_numbers: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of tonight's `credit_name` and `artist_name` that these credits need."""
+    own = _read_rows(paths, "artist_name", number_artist().is_in(artist_numbers.unique().implode()))
     wanted = pl.concat([name_numbers, own.select(number_name()).to_series()]).unique()
-    return Names(_scan(paths, "credit_name").filter(number_name().is_in(wanted.implode())).collect(), own)
+    return _read_rows(paths, "credit_name", number_name().is_in(wanted.implode())), own
 
 
 def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
@@ -77,7 +71,7 @@ def write_changed_names(paths: BuildPaths, night: Night, gone: pl.Series, fresh:
     is_other = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in meaning)
     changed = both.filter(is_other).select(number_name()).to_series()
     # A credit also means the name under which the platform keeps its artist, whatever the record shows.
-    kept = _scan(paths, "artist_name").filter(number_name().is_in(changed.implode())).collect()
+    kept = _read_rows(paths, "artist_name", number_name().is_in(changed.implode()))
     reached = _find_atoms_crediting(night, changed, pl.concat([renamed, kept]).select(number_artist()).to_series())
     return lost["atom_id"].unique(), reached
 
@@ -92,7 +86,7 @@ def _derive_names(paths: BuildPaths, night: Night, lost: pl.DataFrame, renamed: 
         renamed: rows of `artist_name` that came or went.
         fresh: rows of `source_recording` that are new.
     """
-    artists = _scan(paths, "artist_name")
+    artists = scan_table(TABLES["artist_name"], paths.table("artist_name"))
     # Names that a gone record credited may be out of use, or may have lost their only use with an id.
     doubtful = pl.concat([lost["credit_names"].explode(empty_as_null=False), renamed.select(number_name()).to_series()]).unique()
     known = night.read("credit_name")
@@ -139,8 +133,9 @@ def _reread_credits(rows: pl.DataFrame, names: pl.DataFrame, artists: pl.DataFra
     return add_artist_hash(rows.with_columns(pl.col("artist_key").fill_null(""), pl.col("names").fill_null([])))
 
 
-def _scan(paths: BuildPaths, name: str) -> pl.LazyFrame:
-    return scan_table(TABLES[name], paths.table(name))
+def _read_rows(paths: BuildPaths, name: str, where: pl.Expr) -> pl.DataFrame:
+    """Return rows of one of tonight's tables, without the texts of the others, which rows that a filter left would keep."""
+    return copy_texts(scan_table(TABLES[name], paths.table(name)).filter(where).collect())
 
 
 def _write_changed_artists(paths: BuildPaths, night: Night) -> pl.DataFrame:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pipeline.linkage.incremental.changed_atoms import ChangedAtoms
 
 
-class Search(NamedTuple):
+class TypoSearch(NamedTuple):
     """Candidates around the atoms that differ: frames of a, b, score, evidence.
 
     `searched`: atoms of the artists or titles that were searched completely, because pairs of unchanged atoms appear or vanish there:
@@ -55,8 +55,8 @@ class Search(NamedTuple):
         return typos.filter(~ends.select(is_within.fill_null(value=False)).to_series())
 
 
-def search_artists(changed: ChangedAtoms) -> Search:
-    """Search the pairs of one lead artist around the atoms that differ."""
+def search_artists(changed: ChangedAtoms) -> TypoSearch:
+    """TypoSearch the pairs of one lead artist around the atoms that differ."""
     near = changed.atoms.read_rows("atom", ["atom_id"], _shares_artist_block(changed))["atom_id"]
     found, searched = [], [_SEARCHED.to_frame()]
     for around in changed.read_artists(near):
@@ -64,15 +64,15 @@ def search_artists(changed: ChangedAtoms) -> Search:
         toggled = find_toggled_names(around.before, around.atoms, "artist_key")
         if len(toggled):
             # Only some of an artist's atoms share a block with one that differs.
-            crowd = changed.read_bucket_mates(pl.concat([around.atoms, around.gone]).filter(pl.col("artist_key").is_in(toggled.implode())))
-            crowd = crowd.filter(pl.col("artist_key").is_in(toggled.implode()))
+            is_toggled = pl.col("artist_key").is_in(toggled.implode())
+            crowd = changed.read_bucket_mates(pl.concat([around.atoms, around.gone]).filter(is_toggled)).filter(is_toggled)
             found.append(find_same_artist_edges(crowd))
             searched.append(_number_searched(crowd, by_artist=True))
-    return Search(found, pl.concat(searched))
+    return TypoSearch(found, pl.concat(searched))
 
 
-def search_titles(changed: ChangedAtoms) -> Search:
-    """Search the pairs of one title around the atoms that differ."""
+def search_titles(changed: ChangedAtoms) -> TypoSearch:
+    """TypoSearch the pairs of one title around the atoms that differ."""
     titles = changed.read_columns("atom", ["title"])["title"].unique()
     near = changed.atoms.read_rows("atom", ["atom_id", "title"], pl.col("title").is_in(titles.implode()))
     found, searched = [], [_SEARCHED.to_frame()]
@@ -83,7 +83,7 @@ def search_titles(changed: ChangedAtoms) -> Search:
             crowd = around.atoms.filter(pl.col("title_key").is_in(toggled.implode()))
             found.append(find_same_title_edges(crowd))
             searched.append(_number_searched(crowd, by_artist=False))
-    return Search(found, pl.concat(searched))
+    return TypoSearch(found, pl.concat(searched))
 
 
 _SEARCHED = pl.Schema({"atom_id": pl.Int64, "artist": pl.UInt64, "title": pl.UInt64, "by_artist": pl.Boolean})
@@ -156,7 +156,7 @@ def find_toggled_names(before: pl.DataFrame, after: pl.DataFrame, by: str) -> pl
 
 
 def _find_crowded_blocks(atoms: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Return name (value of `by`), block, slot."""
+    """Return name (value of `by`), block, slot of the blocks above LARGEST_BLOCK; slot is null in blocks without durations."""
     hashes = atoms[by].hash()
     # A crowded block needs a crowded artist or title, and counting hashes is cheap.
     times = hashes.value_counts().filter(pl.col("count") > typo_edges.LARGEST_BLOCK)[by]

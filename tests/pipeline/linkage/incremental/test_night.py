@@ -43,6 +43,8 @@ VERSIONS_UNDER_A_CODE = (
     ("streamsvc_a", "remix", "Imanbek Remix", REMIX, 312_000),
     ("streamsvc_c", "other remix", "Imanbek Remix", REMIX, 312_600),
     ("streamsvc_b", "bare", None, REMIX, 311_800),
+    ("streamsvc_a", "take", "Acoustic", "GBABC2000097", 150_000),
+    ("streamsvc_b", "other_take", "Acoustic", "GBABC2000096", 150_500),
 )
 """platform, external_id, version, code, duration_ms of records that never change: the last one left out the version of its code."""
 DECISIONS = """
@@ -52,6 +54,10 @@ DECISIONS = """
   on: 2026-03-01
 - must_link: [streamsvc_a:r6, catalog_b:r11]
   why: the store mistyped it
+  by: someone
+  on: 2026-03-01
+- cannot_link: [streamsvc_a:take, streamsvc_b:other_take]
+  why: two sessions
   by: someone
   on: 2026-03-01
 """
@@ -260,6 +266,9 @@ def test_night_on_a_snapshot_equals_full_linkage(seed: int, tmp_path: Path, monk
         days.stage(paths)
         facts = link_in_stages(paths)
         assert not facts["is_in_full"]
+        # The names and lengths of both would give one atom.
+        takes = rows_of("atom_member", paths).filter(pl.col("external_id").is_in(["take", "other_take"]))
+        assert takes["atom_id"].n_unique() == takes.height > 1
         assert 0 < facts["changed_records"] < facts["records"]
         other = link_in_full(paths, tmp_path / f"full-{number}")
         assert content(paths) == content(other)
