@@ -56,7 +56,7 @@ class TypoSearch(NamedTuple):
 
 
 def search_artists(changed: ChangedAtoms) -> TypoSearch:
-    """TypoSearch the pairs of one lead artist around the atoms that differ."""
+    """Search the pairs of one lead artist around the atoms that differ."""
     near = changed.atoms.read_rows("atom", ["atom_id"], _shares_artist_block(changed))["atom_id"]
     found, searched = [], [_SEARCHED.to_frame()]
     for around in changed.read_artists(near):
@@ -72,7 +72,7 @@ def search_artists(changed: ChangedAtoms) -> TypoSearch:
 
 
 def search_titles(changed: ChangedAtoms) -> TypoSearch:
-    """TypoSearch the pairs of one title around the atoms that differ."""
+    """Search the pairs of one title around the atoms that differ."""
     titles = changed.read_columns("atom", ["title"])["title"].unique()
     near = changed.atoms.read_rows("atom", ["atom_id", "title"], pl.col("title").is_in(titles.implode()))
     found, searched = [], [_SEARCHED.to_frame()]
