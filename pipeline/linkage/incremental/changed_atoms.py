@@ -59,11 +59,13 @@ class ChangedAtoms(NamedTuple):
             first, last = compute_bucket_range(bucket, buckets)
             yield self._read(*(ids.filter(ids.is_between(first, last)) for ids in (near, self.gone, self.made)))
 
-    def read_titles(self, near: pl.DataFrame) -> Iterator[Surroundings]:
-        """Yield the rows of the atoms `near` (atom_id, title), and of those that differ, some titles at a time."""
+    def read_titles(self) -> Iterator[Surroundings]:
+        """Yield the rows of all atoms that share a title with one that differs, some titles at a time."""
+        columns = ["atom_id", "title"]
+        gone, made = self.before.read_atom_rows("atom", self.gone, columns), self.atoms.read_atom_rows("atom", self.made, columns)
+        titles = pl.concat([gone["title"], made["title"]]).unique()
+        near = self.atoms.read_rows("atom", columns, pl.col("title").is_in(titles.implode()))
         buckets = self.count_buckets(near.height)
-        gone = self.before.read_atom_rows("atom", self.gone, ["atom_id", "title"])
-        made = self.atoms.read_atom_rows("atom", self.made, ["atom_id", "title"])
         for bucket in range(buckets):
             yield self._read(*(rows.filter(pl.col("title") % buckets == bucket)["atom_id"] for rows in (near, gone, made)))
 

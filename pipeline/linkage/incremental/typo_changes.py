@@ -73,10 +73,8 @@ def search_artists(changed: ChangedAtoms) -> TypoSearch:
 
 def search_titles(changed: ChangedAtoms) -> TypoSearch:
     """Search the pairs of one title around the atoms that differ."""
-    titles = changed.read_columns("atom", ["title"])["title"].unique()
-    near = changed.atoms.read_rows("atom", ["atom_id", "title"], pl.col("title").is_in(titles.implode()))
     found, searched = [], [_SEARCHED.to_frame()]
-    for around in changed.read_titles(near):
+    for around in changed.read_titles():
         found.append(find_changed_title_edges(around.atoms, around.made))
         toggled = find_toggled_names(around.before, around.atoms, "title_key")
         if len(toggled):
