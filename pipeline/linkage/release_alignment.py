@@ -18,7 +18,15 @@ from catalog_store.record_keys.numbers import number_release
 from catalog_store.record_keys.place_numbers import TRACK_BITS
 from catalog_store.tables import TABLES
 from pipeline.linkage.damaged_names import is_rounded_to_minutes
-from pipeline.linkage.guards import DURATION_MS, TYPO_DURATION_MS, add_compared_columns, add_verdict, compute_duration_gap, has_same_key
+from pipeline.linkage.guards import (
+    DURATION_MS,
+    PAIRS_AT_A_TIME,
+    TYPO_DURATION_MS,
+    add_compared_columns,
+    add_verdict,
+    compute_duration_gap,
+    has_same_key,
+)
 from pipeline.linkage.performers import mark_other_performers
 from pipeline.linkage.sorted_runs import find_run_starts, mark_known
 from pipeline.linkage.title_parts import is_part_of_title
@@ -74,7 +82,10 @@ def find_aligned_edges(
         .group_by(a=ends[0], b=ends[1])
         .agg(bits=pl.col("agreeing").max().cast(pl.Float64), spot=pl.col("spot").min(), is_same_list=pl.col("is_same_list").any())
     )
-    judged = _judge(pairs, atoms)
+    if pairs.is_empty():
+        return TABLES["edge"].build_empty()
+    # Sorted, so that the atoms of some pairs are near each other. All at once took 2 GB at 30 million recordings.
+    judged = pl.concat([_judge(some, atoms) for some in pairs.sort("a", "b").iter_slices(PAIRS_AT_A_TIME)])
     if judged.is_empty():
         return TABLES["edge"].build_empty()
     chosen = drop_unclear(drop_contradicted(add_roots(judged, components, standing.anchored), atoms))

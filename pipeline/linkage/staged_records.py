@@ -120,9 +120,11 @@ def _read_hashes(part: Path) -> pl.Series:
     return hashes
 
 
-def read_artist_names(paths: BuildPaths) -> pl.DataFrame:
-    """Return rows of table `artist_name`, unsorted: the name under which a platform keeps each of its artists."""
-    return pl.concat(read_artist_pieces(list_artist_parts(paths)))
+def scan_artist_names(paths: BuildPaths, platforms: tuple[str, ...] = CATALOG_PLATFORMS) -> pl.LazyFrame:
+    """Return the rows of table `artist_name`, unread and unsorted: the name under which a platform keeps each of its artists."""
+    folders = paths.staged("source_artist", platforms)
+    found = [scan_table(TABLES["source_artist"], folder).select(TABLES["artist_name"].column_names) for folder in folders]
+    return pl.concat([TABLES["artist_name"].build_empty().lazy(), *found])
 
 
 def list_artist_parts(paths: BuildPaths) -> list[Path]:
@@ -148,7 +150,7 @@ def read_aliases(paths: BuildPaths) -> pl.DataFrame:
 
 def find_records_crediting(paths: BuildPaths, names: pl.Series, most: int) -> pl.DataFrame:
     """Return platform, external_id of the first `most` staged records that credit one of these names, as text or by artist id."""
-    known = read_artist_names(paths).filter(pl.col("name").is_in(names.implode()))
+    known = scan_artist_names(paths).filter(pl.col("name").is_in(names.implode())).collect()
     found = TABLES["source_recording"].build_empty().select("platform", "external_id")
     for records in cut_slices(paths):
         rows = records.read_columns("platform", "external_id", "artists", "artist_credit")
