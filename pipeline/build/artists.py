@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.platforms import CATALOG_A
+from catalog_store.platforms import CATALOG_A, INPUTS
 from pipeline.build.artist_evidence import group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
@@ -89,7 +89,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         assign_node_ids(bench, "artist", _MEMBER)
         return {
             "source_credits": _write_source_credit(bench),
-            "artist_sources": bench.write("artist_source", _ARTIST_SOURCE),
+            "artist_sources": _write_artist_source(bench),
             **write_artist_names(bench),
         }
 
@@ -330,13 +330,25 @@ WHERE j.place = 0 GROUP BY ALL
 """
 """Artist of a release under a joined name: the first of the names."""
 
-_ARTIST_SOURCE = f"""
-SELECT n.platform, n.artist_id AS external_id, a.artist_id FROM node n JOIN node_artist a USING (node) WHERE n.platform <> '{NAME_ONLY}'
-UNION ALL
-SELECT s.platform, s.external_id, a.artist_id
-FROM (FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name_source USING (platform, external_id)) s
-JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
-"""
+
+def _write_artist_source(bench: Workbench) -> int:
+    # A platform at a time: all artists of 10 million recordings did not fit into 1 GB of DuckDB.
+    bench.keep(
+        "named_source", f"FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name_source USING (platform, external_id)"
+    )
+    return bench.write_in_turn("artist_source", list(map(_render_artist_source, sorted(INPUTS))))
+
+
+def _render_artist_source(platform: str) -> str:
+    """Return the query of the rows of artist_source of one platform."""
+    return f"""
+        SELECT n.platform, n.artist_id AS external_id, a.artist_id
+        FROM node n JOIN node_artist a USING (node) WHERE n.platform = '{platform}'
+        UNION ALL
+        SELECT s.platform, s.external_id, a.artist_id
+        FROM (FROM named_source WHERE platform = '{platform}') s
+        JOIN node n ON n.platform = '{NAME_ONLY}' AND n.artist_id = s.key JOIN node_artist a USING (node)
+    """
 
 
 def count_artist_works(paths: BuildPaths) -> None:

@@ -249,6 +249,10 @@ class Workbench(QuerySteps):
         """
         return self._write_once(name, lambda: [sql])
 
+    def write_in_turn(self, name: str, queries: list[str]) -> int:
+        """Write table `name` as `write` does, from the results of several queries, which follow each other in the table's order."""
+        return self._write_once(name, lambda: queries)
+
     def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str]) -> int:
         """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import count_part_rows, list_parts, scan_table
+from catalog_store.tables.files import list_parts, scan_table
 from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
@@ -31,6 +30,7 @@ from pipeline.linkage.position_edges import build_position_edges, find_position_
 from pipeline.linkage.release_alignment import find_aligned_edges
 from pipeline.linkage.release_evidence import list_releases, read_evidence
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
+from pipeline.linkage.sorted_runs import find_repeated, mark_known
 from pipeline.linkage.sound_edges import SOUND_COLUMNS, find_sound_edges
 from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
 from pipeline.linkage.weak_edges import find_weak_edges
@@ -158,18 +158,14 @@ def _find_shared_titles(runs: Path, bucket: int) -> pl.DataFrame:
 def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
     """Return the rows of `atom_isrc` whose code several atoms claim."""
     tables = list_parts(paths.table("atom_isrc"))
-    # Two passes, because most codes are on one atom: the first holds eight bytes for each claim, the second only shared ones. The hashes
-    # are sorted in place; Polars would mark duplicates with a hash table of five times their size.
-    codes = np.empty(sum(map(count_part_rows, tables)), dtype=np.uint64)
-    count = 0
-    for part in tables:
-        hashes = pl.read_parquet(part, columns=["isrc"])["isrc"].hash().to_numpy()
-        codes[count : count + len(hashes)] = hashes
-        count += len(hashes)
-    codes.sort()
-    shared = pl.Series(codes[1:][codes[1:] == codes[:-1]]).unique().implode()
-    del codes
-    return pl.concat([pl.read_parquet(part).filter(pl.col("isrc").hash().is_in(shared)) for part in tables])
+    # Two passes, because most codes are on one atom: the first holds eight bytes for each claim, the second only shared ones.
+    shared = find_repeated(_hash_codes(pl.read_parquet(part, columns=["isrc"])).to_numpy() for part in tables)
+    claims = map(pl.read_parquet, tables)
+    return pl.concat([rows.filter(pl.Series(mark_known(_hash_codes(rows), shared), dtype=pl.Boolean)) for rows in claims])
+
+
+def _hash_codes(claims: pl.DataFrame) -> pl.Series:
+    return claims["isrc"].hash()
 
 
 def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataFrame:

@@ -12,6 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     Numbers = npt.NDArray[np.integer[Any]]
@@ -63,6 +65,24 @@ def mark_known(numbers: pl.Series, known: Numbers) -> npt.NDArray[np.bool_]:
     places = np.minimum(np.searchsorted(known, values), len(known) - 1)
     found: npt.NDArray[np.bool_] = known[places] == values
     return found
+
+
+def sort_distinct(pieces: Iterable[Numbers]) -> Numbers:
+    """Return all numbers of the pieces, each once, in order. Pieces that are in order themselves are merged."""
+    numbers: Numbers = np.concatenate([*pieces])
+    numbers.sort(kind="stable")
+    return numbers[find_run_starts(numbers)]
+
+
+def find_repeated(pieces: Iterable[Numbers]) -> Numbers:
+    """Return the numbers that occur several times in all pieces together, each once, in order.
+
+    Polars marks duplicates with a hash table of five times their size.
+    """
+    numbers: Numbers = np.concatenate([*pieces])
+    numbers.sort()
+    repeated: Numbers = numbers[1:][numbers[1:] == numbers[:-1]]
+    return repeated[find_run_starts(repeated)]
 
 
 def mark_mixed_runs(runs: Numbers, values: Numbers) -> npt.NDArray[np.bool_]:

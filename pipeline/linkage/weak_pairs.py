@@ -17,13 +17,12 @@ from pipeline.linkage.block_pairs import Search, count_common_blocks, read_readi
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.generic_titles import is_generic_title, is_movement_title
 from pipeline.linkage.guards import Letters, add_compared_columns
-from pipeline.linkage.sorted_runs import find_run_starts, mark_known
+from pipeline.linkage.sorted_runs import mark_known, sort_distinct
 from pipeline.linkage.weak_blocks import NO_NAME, TITLE_END
 from pipeline.linkage.weak_names import are_titles_alike, filter_possible_pairs, mark_movements
 
 if TYPE_CHECKING:
     from pipeline.linkage.block_pairs import AtomSource
-    from pipeline.linkage.sorted_runs import Numbers
 
 _NUMBERS = ("title", "artist", "reading", "title_front", "title_back")
 
@@ -52,11 +51,11 @@ class WeakPairs(NamedTuple):
 def find_standing(atoms: AtomSource, components: pl.DataFrame) -> Standing:
     """Return which atoms have no code by all evidence of `components` (atom_id, cluster_id; an atom that is not among them has none)."""
     # Sorted numbers and no sets: sets of 30 million atoms took 1 GB each.
-    coded = _sort_distinct([rows["atom_id"].to_numpy() for rows in atoms.read_pieces("atom_isrc", ["atom_id"])])
+    coded = sort_distinct(rows["atom_id"].to_numpy() for rows in atoms.read_pieces("atom_isrc", ["atom_id"]))
     held = components.filter(pl.Series(mark_known(components["atom_id"], coded), dtype=pl.Boolean))["cluster_id"].unique()
     # The components of coded atoms have a code, and so have the other atoms in them.
     joined = components.filter(pl.col("cluster_id").is_in(held.implode()))["atom_id"].to_numpy()
-    anchored = pl.Series("atom_id", _sort_distinct([coded, joined]))
+    anchored = pl.Series("atom_id", sort_distinct([coded, joined]))
     free, count = [pl.Series("atom_id", [], dtype=pl.Int64)], 0
     for rows in atoms.read_pieces("atom", ["atom_id", "title_key"]):
         count += rows.height
@@ -64,13 +63,6 @@ def find_standing(atoms: AtomSource, components: pl.DataFrame) -> Standing:
         # A generic title says nothing, whatever else agrees: an artist has many an `Intro`. A movement may have its work elsewhere.
         free.append(alone.filter(~is_generic_title(pl.col("title_key")) | is_movement_title(pl.col("title_key")))["atom_id"])
     return Standing(anchored, pl.concat(free).sort(), count)
-
-
-def _sort_distinct(pieces: list[Numbers]) -> Numbers:
-    """Return all numbers of the pieces, each once, in order. Pieces that are in order themselves are merged."""
-    numbers = np.concatenate(pieces)
-    numbers.sort(kind="stable")
-    return numbers[find_run_starts(numbers)]
 
 
 def find_weak_pairs(atoms: AtomSource, free: pl.Series) -> WeakPairs:
