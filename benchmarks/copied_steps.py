@@ -146,7 +146,7 @@ class Copy:
         return (pl.lit(" ") + texts.str.normalize("NFD")).str.replace_many(self.letters, leftmost=True).str.slice(1).str.normalize("NFC")
 
     def _move_digits(self, numbers: pl.Expr, digits: int) -> pl.Expr:
-        span = 10**digits
+        span: int = 10**digits
         return ((numbers.cast(pl.Int64) + self.number * (span // MOST_COPIES)) % span).cast(pl.String).str.zfill(digits)
 
     def _move_country(self, codes: pl.Expr) -> pl.Expr:
