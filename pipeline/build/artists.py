@@ -71,7 +71,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
     with open_workbench(paths, "artists") as bench:
         bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
-        bench.keep("listed_name", _LISTED_NAME)
+        bench.keep_parts("listed_name", _LISTED_NAME, bench.count("source_artist"))
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
         _cut_joined(bench)
         _find_names_in_titles(bench)
@@ -144,9 +144,9 @@ SELECT platform, name, bool_or(has_id) AS has_id, bool_or(NOT has_id) AS is_bare
     SELECT platform, name, artist_id IS NOT NULL AS has_id FROM credit
     UNION ALL SELECT platform, name, artist_id IS NOT NULL FROM release_credit
     UNION ALL SELECT platform, name, true FROM source_artist
-) GROUP BY ALL
+) WHERE hash(name) % {parts} = {part} GROUP BY ALL
 """
-"""Names that a platform gives with an id, without one, or both."""
+"""Names that a platform gives with an id, without one, or both: some as many as there are artists of platforms."""
 _LISTED_NAME_APART = """
 SELECT platform, name, bool_or(has_id) AS has_id FROM (
     SELECT platform, name, has_id FROM listed_name ANTI JOIN joined_name USING (name)
@@ -160,8 +160,8 @@ _KNOWN = f"""
 SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
     SELECT k.key, {render_rank_sql(ARTIST_NAME)} AS rank, {render_shown_name_sql("name")} AS shown
     FROM listed_name JOIN name_key k USING (name)
-    WHERE has_id AND k.key NOT IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)})
-) GROUP BY key ORDER BY key
+    WHERE has_id AND k.key NOT IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}) AND hash(k.key) % {{parts}} = {{part}}
+) GROUP BY key
 """
 """Artists known by id, each named as the first platform of the chain names it."""
 
@@ -178,7 +178,7 @@ def _find_names_in_titles(bench: Workbench) -> None:
     """Make `title_name`, the names in titles: title, version, place, name, role, is_sure."""
     # A file, because workers share it: some 50 bytes for each artist with an id.
     known = bench.spill / "known_artists.arrow"
-    bench.read_frame(_KNOWN).write_ipc(known)
+    bench.read_parts(_KNOWN, bench.count("listed_name")).sort("key").write_ipc(known)
     bench.load_blocks("title_name", bench.map_texts("title_name", _TITLE_THAT_MAY_NAME, partial(_find_names, known)))
 
 
@@ -336,14 +336,14 @@ def _write_artist_source(bench: Workbench) -> int:
     bench.keep(
         "named_source", f"FROM name_source UNION ALL SELECT * FROM ({_JOINED_SOURCE}) ANTI JOIN name_source USING (platform, external_id)"
     )
-    return bench.write_in_turn("artist_source", list(map(_render_artist_source, sorted(INPUTS))))
+    return bench.write_in_turn("artist_source", list(map(_render_artist_source, sorted({*INPUTS, NAME_ONLY}))))
 
 
 def _render_artist_source(platform: str) -> str:
     """Return the query of the rows of artist_source of one platform."""
     return f"""
         SELECT n.platform, n.artist_id AS external_id, a.artist_id
-        FROM node n JOIN node_artist a USING (node) WHERE n.platform = '{platform}'
+        FROM node n JOIN node_artist a USING (node) WHERE n.platform = '{platform}' AND n.platform <> '{NAME_ONLY}'
         UNION ALL
         SELECT s.platform, s.external_id, a.artist_id
         FROM (FROM named_source WHERE platform = '{platform}') s

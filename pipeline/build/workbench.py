@@ -25,6 +25,7 @@ from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, measure_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
+from pipeline.engine import shuffle
 from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
 from pipeline.engine.pool import start_workers
@@ -50,7 +51,7 @@ _WORD = re.compile(r"\w+")
 ROWS_PER_JOIN = 2_000_000
 """Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
 TEXTS_PER_BUCKET = 250_000
-"""Texts that `map_texts` works on at a time: with their results some 100 MB. Buckets take one pass each over the texts' hashes."""
+"""Texts that `map_texts` works on at a time: with their results some 100 MB."""
 TEXTS_FOR_A_POOL = 500_000
 """Texts from which on workers pay: 5 to 20 CPU-s, and a worker takes one to start."""
 
@@ -88,9 +89,14 @@ class QuerySteps:
         `sql` has the places {part} and {parts}: it returns the rows whose number is {part} modulo {parts}.
         """
         parts = 1 + rows // ROWS_PER_JOIN
-        self.keep(name, sql.format(part=0, parts=parts))
+        self.keep(name, _choose_part(sql, 0, parts))
         for part in range(1, parts):
-            self.execute(f'INSERT INTO "{name}" {sql.format(part=part, parts=parts)}')
+            self.execute(f'INSERT INTO "{name}" {_choose_part(sql, part, parts)}')
+
+    def read_parts(self, sql: str, rows: int) -> pl.DataFrame:
+        """Return the results of `sql`, which reads a part as for `keep_parts`, one after the other."""
+        parts = 1 + rows // ROWS_PER_JOIN
+        return pl.concat([self.read_frame(_choose_part(sql, part, parts)) for part in range(parts)])
 
     def count(self, name: str) -> int:
         """Return the rows of a named step or a table."""
@@ -139,8 +145,7 @@ class QuerySteps:
 class Workbench(QuerySteps):
     """The steps of a stage over the tables of all earlier stages.
 
-    A step that runs out of memory runs again with the memory of all processes (`use_all_memory`). While workers are busy, a workbench only
-    reads them buckets of texts, which are small.
+    A step that runs out of memory runs again with the memory of all processes (`use_all_memory`): no worker is busy while a query runs.
 
     A killed stage makes its named steps again. It goes on behind the tables that it has written and behind the finished inputs of its
     `checkpoints`: buckets of texts, and blocks that a stage runs itself.
@@ -223,23 +228,23 @@ class Workbench(QuerySteps):
         `recall` calls a function of texts and remembers its results. `function` must be picklable. A bucket has the same texts night after
         night, however many there are in all. There is one at least, which may be empty.
         """
-        columns = ", ".join(f'"{column}"' for column in self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0").columns)
+        empty = self.read_frame(f"SELECT * FROM ({sql}) LIMIT 0")
+        columns = ", ".join(f'"{column}"' for column in empty.columns)
         self.keep("_text", f"SELECT *, hash({columns}) AS _hash FROM ({sql})")
-        rows = self.read_frame("SELECT count(*) FROM _text").item()
+        rows = self.count("_text")
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
+        # One pass sends all texts to their buckets. A query for each of 128 buckets took 6 minutes.
+        runs = self.spill / f"{name}-texts"
+        for number, block in enumerate(self.stream(f"SELECT {columns}, _hash % {buckets} AS _bucket FROM _text")):
+            shuffle.write_run(runs, number, block.drop("_bucket"), block["_bucket"])
+        self.drop("_text")
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
-        select = f"SELECT {columns} FROM _text WHERE _hash % {buckets} = "
+        work = partial(_read_bucket, memory, function, self.spill, runs, empty)
         with start_workers(is_small=rows < TEXTS_FOR_A_POOL) as pool:
-            read = self.checkpoints.run(
-                name,
-                partial(_read_bucket, memory, function, self.spill),
-                range(buckets),
-                pool,
-                lambda number: (names[number], self.read_frame(f"{select}{number}")),
-            )
+            read = self.checkpoints.run(name, work, list(enumerate(names)), pool)
+        shutil.rmtree(runs, ignore_errors=True)
         memory.keep_only(f"{self.stage}-{name}", names)
-        self.drop("_text")
         yield from map(read_spilled, read)
 
     def write(self, name: str, sql: str) -> int:
@@ -308,14 +313,27 @@ class Workbench(QuerySteps):
         return "SELECT * FROM _unsorted"
 
 
+def _choose_part(sql: str, part: int, parts: int) -> str:
+    # Regular expressions have braces, too, so `format` does not serve.
+    return sql.replace("{parts}", str(parts)).replace("{part}", str(part))
+
+
 def _recall_all(function: Callable[[pl.DataFrame], pl.DataFrame], texts: pl.DataFrame, recall: Recall) -> pl.DataFrame:
     return recall(texts, function)
 
 
 def _read_bucket(
-    memory: TextMemory, function: Callable[[pl.DataFrame, Recall], pl.DataFrame], folder: Path, job: tuple[str, pl.DataFrame]
+    memory: TextMemory,
+    function: Callable[[pl.DataFrame, Recall], pl.DataFrame],
+    folder: Path,
+    runs: Path,
+    empty: pl.DataFrame,
+    job: tuple[int, str],
 ) -> Path:
-    bucket, texts = job
+    number, bucket = job
+    texts = shuffle.read_bucket(runs, number)
+    # A shuffle without any row knows no columns.
+    texts = texts if texts.width else empty
     return spill_frame(folder / f"{bucket}.arrow", function(texts, partial(memory.recall, bucket)))
 
 

@@ -79,18 +79,10 @@ class Checkpoints:
         remove_pending(folder)
         return cls(folder)
 
-    def run(
-        self,
-        stage: str,
-        function: Callable[[Any], Result],
-        items: Sequence[Item],
-        pool: Pool,
-        prepare: Callable[[Item], object] | None = None,
-    ) -> list[Result]:
+    def run(self, stage: str, function: Callable[[Item], Result], items: Sequence[Item], pool: Pool) -> list[Result]:
         """Call `function` for each item that is not finished, and return the result of each item, in order.
 
-        Its outputs must be whole when it returns, and must replace those of a killed call. `prepare` turns an item into the argument
-        of its call, in this process and when its turn comes.
+        Its outputs must be whole when it returns, and must replace those of a killed call.
 
         Raises:
             ValueError: when two calls of a step share a `stage`. The second one would take the results of the first.
@@ -99,7 +91,7 @@ class Checkpoints:
             raise ValueError(f"the step has a stage {stage!r} already: name this one otherwise")
         self._stages.add(stage)
         is_finished = [self._name_mark(stage, number).exists() for number in range(len(items))]
-        rest = ((number, prepare(item) if prepare else item) for number, item in enumerate(items) if not is_finished[number])
+        rest = ((number, item) for number, item in enumerate(items) if not is_finished[number])
         with enter_block(stage, len(items), sum(is_finished)):
             made = map_ordered(partial(self._run_one, stage, function), rest, pool=pool)
             return [self._read_result(stage, number) if finished else next(made) for number, finished in enumerate(is_finished)]
