@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.memory_budget import count_processors
+from catalog_store.memory_budget import MemoryBudget, count_processors, set_budget
 from catalog_store.publisher import publish
 from catalog_store.record_keys.content_hash import add_content_hash
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
@@ -253,10 +253,13 @@ def main() -> None:
     parser.add_argument("catalog", type=Path, metavar="CATALOG")
     parser.add_argument("--copies", type=int, default=10, choices=range(1, MOST_COPIES), metavar="N")
     parser.add_argument("--work", type=Path, required=True, help="folder for the copies; without staging tables they are made first")
+    parser.add_argument("--gigabytes", type=float, help="memory of the build (default: as a build with a new catalog takes)")
     parser.add_argument("--steps", nargs="+", choices=steps, default=list(steps))
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     send_progress(LoggedSections())
+    if options.gigabytes:
+        set_budget(MemoryBudget.share_out(int(options.gigabytes * 1e9)))
     paths = BuildPaths(options.work)
     if not paths.staging_root.is_dir():
         copy_staging(BuildPaths(options.catalog), paths, options.copies)

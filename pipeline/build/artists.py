@@ -10,6 +10,7 @@ the artist of that name who is credited there by id.
 from __future__ import annotations
 
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -76,10 +77,12 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         _cut_joined(bench)
         _find_names_in_titles(bench)
         _add_keys(bench, "unlisted", "SELECT DISTINCT name FROM title_name")
-        bench.keep("title_credit", _TITLE_CREDIT)
-        bench.keep("credit_by_title", _CREDIT_BY_TITLE)
+        bench.keep_parts("named_record", _NAMED_RECORD, bench.count("title_name"))
+        bench.keep_parts("title_credit", _TITLE_CREDIT, bench.count("named_record"))
+        bench.drop("named_record")
+        bench.keep_parts("credit_by_title", _CREDIT_BY_TITLE, bench.count("title_credit"))
         bench.keep("name_source", _NAME_SOURCE)
-        bench.keep("node", _NODE)
+        _number_nodes(bench)
         bench.keep("credit_node", _CREDIT_NODE)
         # `credit_node` holds these credits again, and held steps spill.
         bench.drop("credit", "credit_by_title", "title_credit", "title_name")
@@ -208,52 +211,85 @@ def _build_keys(names: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+_NAMED_RECORD = """
+SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, k.key
+FROM (SELECT platform, external_id, title, version FROM source_recording WHERE hash(title) % {parts} = {part}) r
+JOIN (FROM title_name WHERE hash(title) % {parts} = {part}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
+JOIN name_key k USING (name)
+"""
 _TITLE_CREDIT = """
-WITH named AS (
-    SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, k.key
-    FROM source_recording r JOIN title_name t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version JOIN name_key k USING (name)
-)
+WITH named AS (FROM named_record WHERE hash(external_id) % {parts} = {part})
 SELECT c.recording_id, n.platform, n.external_id, (c.listed + n.place)::SMALLINT AS position, n.name, n.role, n.is_sure, n.key
 FROM named n JOIN (
-    SELECT platform, external_id, recording_id, count(*) AS listed FROM credit SEMI JOIN named USING (platform, external_id) GROUP BY ALL
+    SELECT platform, external_id, recording_id, count(*) AS listed
+    FROM (FROM credit WHERE hash(external_id) % {parts} = {part}) SEMI JOIN named USING (platform, external_id) GROUP BY ALL
 ) c USING (platform, external_id)
 """
 
 _CREDIT_BY_TITLE = """
-SELECT recording_id, platform, external_id, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM title_credit
+WITH named AS (FROM title_credit WHERE recording_id % {parts} = {part})
+SELECT recording_id, platform, external_id, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM named
 WHERE is_sure OR (recording_id, key) IN (
     SELECT c.recording_id, k.key
-    FROM (FROM credit SEMI JOIN (FROM title_credit WHERE NOT is_sure) USING (recording_id)) c JOIN name_key k USING (name)
+    FROM (
+        FROM (FROM credit WHERE recording_id % {parts} = {part}) SEMI JOIN (FROM named WHERE NOT is_sure) USING (recording_id)
+    ) c JOIN name_key k USING (name)
 )
 """
 """Credits by title. An unsure name (`Sunset Mix`) counts when some platform lists that artist on the recording."""
 
-# An artist of a platform's list whom nobody credits is a node, too: it may carry a link or a listed name. Numbers are dense and in the
-# order of (platform, id), so that the smallest node of a group does not depend on the order of the dumps.
-_NODE = f"""
+_IDENTIFIED = """
 WITH used AS (
     SELECT platform, artist_id, min(name) AS name FROM (
-        SELECT platform, artist_id, name FROM credit WHERE artist_id IS NOT NULL
-        UNION ALL SELECT platform, artist_id, name FROM release_credit WHERE artist_id IS NOT NULL
-    ) GROUP BY ALL
-), identified AS (
-    SELECT platform, artist_id, coalesce(s.name, u.name) AS name, coalesce(s.is_placeholder, false) AS is_placeholder,
-        u.name IS NOT NULL AS is_used
-    FROM used u FULL JOIN source_artist s USING (platform, artist_id)
-), nameless AS (
+        SELECT platform, artist_id, name FROM credit UNION ALL SELECT platform, artist_id, name FROM release_credit
+    ) WHERE artist_id IS NOT NULL AND hash(artist_id) % {parts} = {part} GROUP BY ALL
+)
+SELECT platform, artist_id, coalesce(s.name, u.name) AS name, coalesce(s.is_placeholder, false) AS is_placeholder,
+    u.name IS NOT NULL AS is_used
+FROM used u FULL JOIN (FROM source_artist WHERE hash(artist_id) % {parts} = {part}) s USING (platform, artist_id)
+"""
+"""An artist of a platform's list whom nobody credits is among them: it may carry a link or a listed name."""
+_UNNUMBERED_NODE = f"""
+WITH nameless AS (
     SELECT DISTINCT k.key FROM name_key k SEMI JOIN (
         SELECT name FROM credit WHERE artist_id IS NULL UNION ALL SELECT name FROM credit_by_title
         UNION ALL SELECT name FROM release_credit WHERE artist_id IS NULL
     ) USING (name)
 )
-SELECT (row_number() OVER (ORDER BY platform, artist_id))::BIGINT AS node, (dense_rank() OVER (ORDER BY key))::INT AS key_no, * FROM (
-    SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
-        i.is_placeholder OR k.key IN ({", ".join(f"'{key}'" for key in SURE_PLACEHOLDER_KEYS)}) AS is_placeholder, i.is_used
-    FROM identified i JOIN name_key k USING (name)
-    UNION ALL
-    SELECT '{NAME_ONLY}', key, key, false, key IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}), true FROM nameless
-)
+SELECT i.platform, i.artist_id, k.key, coalesce(k.is_numbered AND i.platform = '{CATALOG_A}', false) AS is_numbered,
+    i.is_placeholder OR k.key IN ({", ".join(f"'{key}'" for key in SURE_PLACEHOLDER_KEYS)}) AS is_placeholder, i.is_used
+FROM identified i JOIN name_key k USING (name)
+UNION ALL
+SELECT '{NAME_ONLY}', key, key, false, key IN ({", ".join(f"'{key}'" for key in PLACEHOLDER_KEYS)}), true FROM nameless
 """
+
+
+def _number_nodes(bench: Workbench) -> None:
+    """Make `node`, the artists of each platform and the names without one.
+
+    Numbers are dense and in the order of (platform, id), so that the smallest node of a group does not depend on the order of the dumps.
+    """
+    bench.keep_parts("identified", _IDENTIFIED, bench.count("source_artist"))
+    bench.keep("unnumbered_node", _UNNUMBERED_NODE)
+    bench.keep(
+        "key_number", "SELECT key, (row_number() OVER (ORDER BY key))::INT AS key_no FROM (SELECT DISTINCT key FROM unnumbered_node)"
+    )
+    counted = dict(bench.read_frame("SELECT platform, count(*) FROM unnumbered_node GROUP BY platform").iter_rows())
+    # A platform at a time: numbering needs all rows in memory.
+    platforms = sorted(counted)
+    befores = accumulate((counted[platform] for platform in platforms), initial=0)
+    bench.keep_in_turn("node", map(_render_numbered_sql, platforms, befores))
+    bench.drop("identified", "unnumbered_node", "key_number")
+
+
+def _render_numbered_sql(platform: str, before: int) -> str:
+    """Return the query of the nodes of a platform; `before`: the number of those of the platforms before it."""
+    return f"""
+        SELECT {before} + row_number() OVER (ORDER BY artist_id) AS node, key_no, platform, artist_id, key, is_numbered, is_placeholder,
+            is_used
+        FROM unnumbered_node JOIN key_number USING (key) WHERE platform = '{platform}'
+    """
+
 
 _CREDIT_NODE = f"""
 SELECT c.recording_id, c.platform, c.external_id, c.position, c.name, c.role, c.is_named_by_title, n.node, n.key_no,

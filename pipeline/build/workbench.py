@@ -89,9 +89,15 @@ class QuerySteps:
         `sql` has the places {part} and {parts}: it returns the rows whose number is {part} modulo {parts}.
         """
         parts = 1 + rows // ROWS_PER_JOIN
-        self.keep(name, _choose_part(sql, 0, parts))
-        for part in range(1, parts):
-            self.execute(f'INSERT INTO "{name}" {_choose_part(sql, part, parts)}')
+        self.keep_in_turn(name, (_choose_part(sql, part, parts) for part in range(parts)))
+
+    def keep_in_turn(self, name: str, queries: Iterable[str]) -> None:
+        """Materialise a named step from the results of several queries, one at least."""
+        for number, sql in enumerate(queries):
+            if number == 0:
+                self.keep(name, sql)
+            else:
+                self.execute(f'INSERT INTO "{name}" {sql}')
 
     def read_parts(self, sql: str, rows: int) -> pl.DataFrame:
         """Return the results of `sql`, which reads a part as for `keep_parts`, one after the other."""
