@@ -73,19 +73,6 @@ def test_stage_name_is_used_once_in_a_step(tmp_path: Path) -> None:
             checkpoints.run("sizes", len, ["ccc", "dddd"], pool)
 
 
-def test_inputs_are_prepared_for_unfinished_items_only(tmp_path: Path) -> None:
-    prepared = []
-
-    def prepare(word: str) -> str:
-        prepared.append(word)
-        return word * 2
-
-    for words in (WORDS[:2], WORDS):
-        with use_token("night"), start_workers(1) as pool:
-            assert Checkpoints.open(tmp_path / "spill").run("sizes", len, words, pool, prepare) == [2 * len(word) for word in words]
-    assert prepared == WORDS
-
-
 def test_work_of_this_process_is_done_once(tmp_path: Path) -> None:
     for answer in ("first", "second"):
         with use_token("night"):

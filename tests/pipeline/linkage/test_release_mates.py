@@ -179,7 +179,9 @@ def test_wrong_code_on_one_platform_does_not_join_the_tracks_of_another() -> Non
     assert not any({"a", "b"} <= group for group in records.linked())
 
 
-def test_mate_pairs_share_a_release_and_no_code_on_it() -> None:
+@pytest.mark.parametrize("rows_at_a_time", [1, 2, 1_000])
+def test_mate_pairs_share_a_release_and_no_code_on_it(rows_at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", rows_at_a_time)
     rows = [(1, 10, [CODE]), (2, 10, [CODE]), (3, 11, []), (4, 11, [CODE]), (5, 12, []), (6, 13, [])]
     coded = pl.DataFrame(rows, schema={"atom_id": pl.Int64, "release": pl.UInt64, "isrcs": pl.List(pl.String)}, orient="row")
     components = pl.DataFrame({"atom_id": [1, 2, 3, 4, 5, 6], "cluster_id": [1, 1, 3, 3, 5, 5]})

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from pipeline.linkage.sorted_runs import (
     build_lists,
+    find_repeated,
     find_run_starts,
     list_run_places,
     mark_known,
     mark_mixed_runs,
     pack_with_duration,
+    sort_distinct,
     sort_places,
 )
 
@@ -53,6 +55,14 @@ def test_mixed_runs_and_places_of_runs_equal_those_of_a_loop(rows: list[tuple[in
 def test_known_numbers_are_those_of_the_set(numbers: list[int], known: set[int]) -> None:
     marked = mark_known(pl.Series(numbers, dtype=pl.UInt64), np.array(sorted(known), dtype=np.uint64))
     assert marked.tolist() == [number in known for number in numbers]
+
+
+@given(st.lists(st.lists(st.integers(0, 4) | st.just(2**64 - 1), max_size=6), min_size=1, max_size=4))
+def test_pieces_give_their_distinct_and_their_repeated_numbers_in_order(pieces: list[list[int]]) -> None:
+    numbers = [number for piece in pieces for number in piece]
+    columns = [np.array(piece, dtype=np.uint64) for piece in pieces]
+    assert sort_distinct(columns).tolist() == sorted(set(numbers))
+    assert find_repeated(columns).tolist() == sorted({number for number in numbers if numbers.count(number) > 1})
 
 
 def test_lists_are_cut_at_their_ends() -> None:

@@ -24,9 +24,11 @@ from pipeline.linkage import (
     group_ids,
     guards,
     link,
+    name_cache,
     normal_forms,
     record_ids,
     recording_tables,
+    release_alignment,
     staged_records,
     stages,
 )
@@ -108,6 +110,8 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     world: pl.DataFrame, built: tuple[BuildPaths, dict[str, pl.DataFrame]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 97)
+    monkeypatch.setattr(name_cache, "NAMES_PER_MERGE", 20)
+    monkeypatch.setattr(release_alignment, "PAIRS_AT_A_TIME", 2)
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
     monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 80)
     monkeypatch.setattr(recording_tables, "CLAIMS_PER_RANGE", 60)
