@@ -149,7 +149,7 @@ SELECT platform, name, bool_or(has_id) AS has_id, bool_or(NOT has_id) AS is_bare
     UNION ALL SELECT platform, name, true FROM source_artist
 ) WHERE hash(name) % {parts} = {part} GROUP BY ALL
 """
-"""Names that a platform gives with an id, without one, or both: some as many as there are artists of platforms."""
+"""Names that a platform gives with an id, without one, or both. They are about as many as the artists that platforms list."""
 _LISTED_NAME_APART = """
 SELECT platform, name, bool_or(has_id) AS has_id FROM (
     SELECT platform, name, has_id FROM listed_name ANTI JOIN joined_name USING (name)
