@@ -241,6 +241,8 @@ class Workbench(QuerySteps):
         buckets = 1 << (rows // TEXTS_PER_BUCKET).bit_length()
         # One pass sends all texts to their buckets. A query for each of 128 buckets took 6 minutes.
         runs = self.spill / f"{name}-texts"
+        # A killed build may have cut the same texts into more runs, whose last ones would stay.
+        shutil.rmtree(runs, ignore_errors=True)
         for number, block in enumerate(self.stream(f"SELECT {columns}, _hash % {buckets} AS _bucket FROM _text")):
             shuffle.write_run(runs, number, block.drop("_bucket"), block["_bucket"])
         self.drop("_text")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.remembered_texts import TextMemory
 from catalog_store.tables import TABLES
@@ -13,6 +15,7 @@ from pipeline.build import workbench
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.duckdb_session import MemoryShortageError
+from pipeline.engine.shuffle import write_run
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:
@@ -47,6 +50,19 @@ def test_without_a_text_a_derived_step_is_empty(tmp_path: Path) -> None:
     with open_workbench(BuildPaths(tmp_path), "stage") as bench:
         bench.derive_texts("form", "SELECT 'a' AS text WHERE false", lambda texts: texts.with_columns(size=pl.lit(1)))
         assert bench.read_frame("SELECT * FROM form").columns == ["text", "size"]
+
+
+def test_texts_that_a_killed_build_has_sent_do_not_return(tmp_path: Path) -> None:
+    with use_token("tonight"):
+        for is_killed in (True, False):
+            with suppress(KeyboardInterrupt), open_workbench(BuildPaths(tmp_path), "stage") as bench:
+                if is_killed:
+                    left = pl.DataFrame({"text": ["gone"]})
+                    write_run(bench.spill / "form-texts", 9, left, pl.Series([0]))
+                    raise KeyboardInterrupt
+                assert list_folder(bench.spill, "form-texts")
+                bench.derive_texts("form", "SELECT 'a' AS text", lambda texts: texts.with_columns(size=pl.lit(1)))
+                assert bench.read_frame("SELECT text FROM form")["text"].to_list() == ["a"]
 
 
 def test_a_table_is_opened_when_a_query_names_it(tmp_path: Path) -> None:
