@@ -27,12 +27,13 @@ import polars as pl
 from catalog_store.memory_budget import MemoryBudget, count_processors, set_budget
 from catalog_store.publisher import publish
 from catalog_store.record_keys.content_hash import add_content_hash
-from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
+from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, count_rows, list_parts, measure_bytes
 from pipeline.build.recognition import build_recognition
 from pipeline.build.workbench import open_text_memory
 from pipeline.defs import catalog_assets, identity_assets, linkage_assets
 from pipeline.defs.checks import run_asset_checks
+from pipeline.defs.snapshot_assets import PUBLISHED
 from pipeline.engine.pool import map_ordered, start_workers
 from pipeline.engine.progress import enter_section, send_progress
 from pipeline.engine.step_process import run_in_own_process
@@ -77,11 +78,6 @@ CONSONANTS = (
 )
 """Letters that replace each other. Vowels stay: an umlaut is also written with an e. A kana that can bear a mark becomes another such."""
 FIRST_IDEOGRAPH, IDEOGRAPHS = 0x4E00, 20_000
-
-
-def list_names(frame: pl.DataFrame) -> list[str]:
-    """Return the columns of names of a frame."""
-    return [name for name in frame.columns if name in NAMES]
 
 
 def find_common_words(tables: Iterable[Path]) -> list[str]:
@@ -195,7 +191,7 @@ def count_figures(paths: BuildPaths) -> None:
 
 def publish_tables(paths: BuildPaths) -> None:
     """Publish all tables, without the pages of a build."""
-    tables = {table.name: paths.table(table.name) for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)}
+    tables = {table.name: paths.table(table.name) for table in PUBLISHED}
     with start_workers() as pool:
         run = partial(map_ordered, pool=pool)
         publish(

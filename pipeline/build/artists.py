@@ -271,6 +271,7 @@ def _number_nodes(bench: Workbench) -> None:
     """
     bench.keep_parts("identified", _IDENTIFIED, bench.count("source_artist"))
     bench.keep("unnumbered_node", _UNNUMBERED_NODE)
+    bench.drop("identified")
     bench.keep(
         "key_number", "SELECT key, (row_number() OVER (ORDER BY key))::INT AS key_no FROM (SELECT DISTINCT key FROM unnumbered_node)"
     )
@@ -279,7 +280,7 @@ def _number_nodes(bench: Workbench) -> None:
     platforms = sorted(counted)
     befores = accumulate((counted[platform] for platform in platforms), initial=0)
     bench.keep_in_turn("node", map(_render_numbered_sql, platforms, befores))
-    bench.drop("identified", "unnumbered_node", "key_number")
+    bench.drop("unnumbered_node", "key_number")
 
 
 def _render_numbered_sql(platform: str, before: int) -> str:
@@ -376,7 +377,7 @@ def _write_artist_source(bench: Workbench) -> int:
 
 
 def _render_artist_source(platform: str) -> str:
-    """Return the query of the rows of artist_source of one platform."""
+    """Return the query of the rows of artist_source of one platform, or of NAME_ONLY: Various Artists, whom no platform needs to name."""
     return f"""
         SELECT n.platform, n.artist_id AS external_id, a.artist_id
         FROM node n JOIN node_artist a USING (node) WHERE n.platform = '{platform}' AND n.platform <> '{NAME_ONLY}'

@@ -21,7 +21,7 @@ from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.guards import PAIRS_AT_A_TIME
-from pipeline.linkage.isrc_edges import find_isrc_edges
+from pipeline.linkage.isrc_edges import find_isrc_edges, read_shared_claims
 from pipeline.linkage.key_edges import KEY_COLUMNS, find_key_edges
 from pipeline.linkage.link_edges import find_link_edges
 from pipeline.linkage.live_takes import find_take_edges
@@ -30,9 +30,8 @@ from pipeline.linkage.position_edges import build_position_edges, find_position_
 from pipeline.linkage.release_alignment import find_aligned_edges
 from pipeline.linkage.release_evidence import list_releases, read_evidence
 from pipeline.linkage.release_positions import NO_POSITIONS, Positions, find_positions
-from pipeline.linkage.sorted_runs import find_repeated, mark_known
 from pipeline.linkage.sound_edges import SOUND_COLUMNS, find_sound_edges
-from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges
+from pipeline.linkage.typo_edges import drop_contradicted, find_same_artist_edges, find_same_title_edges, mark_shared_titles
 from pipeline.linkage.weak_edges import find_weak_edges
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ BYTES_PER_TRACK = 35
 
 def find_code_and_typo_edges(paths: BuildPaths, atoms: MappedAtoms, buckets: int, checkpoints: Checkpoints, pool: Pool) -> pl.DataFrame:
     """Return the edges between all atoms that share a code, or differ by a typing error."""
-    claims = _read_shared_claims(paths).with_columns(bucket=place_codes(buckets))
+    claims = read_shared_claims(atoms, TABLES["atom_isrc"].column_names).with_columns(bucket=place_codes(buckets))
     of_bucket = {bucket: rows.drop("bucket") for (bucket,), rows in claims.partition_by("bucket", as_dict=True).items()}
     placed = claims.select("atom_id", "bucket").unique()
     jobs = [(bucket, of_bucket[bucket]) for bucket in _regroup_atoms(paths, "regroup_by_code", placed, checkpoints, pool)]
@@ -149,23 +148,7 @@ def _send_titles(buckets: int, runs: Path, job: tuple[int, Path]) -> None:
 def _find_shared_titles(runs: Path, bucket: int) -> pl.DataFrame:
     """Return atom_id and bucket of the atoms of a bucket of titles whose title several lead artists have."""
     atoms = read_bucket(runs, bucket)
-    # Two extremes tell several values from one without a set of artists for each title.
-    several = atoms.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
-    shared = several.filter(pl.col("one") != pl.col("other"))["title"].implode()
-    return atoms.filter(pl.col("title").is_in(shared)).select("atom_id", bucket=pl.lit(bucket, pl.UInt32))
-
-
-def _read_shared_claims(paths: BuildPaths) -> pl.DataFrame:
-    """Return the rows of `atom_isrc` whose code several atoms claim."""
-    tables = list_parts(paths.table("atom_isrc"))
-    # Two passes, because most codes are on one atom: the first holds eight bytes for each claim, the second only shared ones.
-    shared = find_repeated(_hash_codes(pl.read_parquet(part, columns=["isrc"])).to_numpy() for part in tables)
-    claims = map(pl.read_parquet, tables)
-    return pl.concat([rows.filter(pl.Series(mark_known(_hash_codes(rows), shared), dtype=pl.Boolean)) for rows in claims])
-
-
-def _hash_codes(claims: pl.DataFrame) -> pl.Series:
-    return claims["isrc"].hash()
+    return atoms.filter(mark_shared_titles(atoms)).select("atom_id", bucket=pl.lit(bucket, pl.UInt32))
 
 
 def settle_typo_edges(atoms: MappedAtoms, found: list[pl.DataFrame]) -> pl.DataFrame:

@@ -7,15 +7,29 @@ smallest atom id), and those that fail are compared once more among themselves, 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from catalog_store.tables import TABLES
 from pipeline.linkage.guards import add_compared_columns, add_verdict
+from pipeline.linkage.sorted_runs import find_repeated, mark_known
+
+if TYPE_CHECKING:
+    from pipeline.linkage.block_pairs import AtomSource
 
 MOST_PAIRED = 12
 """Atoms of one code that are compared in all pairs: at most 66. Real recordings have up to five spellings under a code."""
 ROUNDS = 3
 """Claims left after three rounds are on codes that are on a whole release: further rounds find nothing."""
+
+
+def read_shared_claims(atoms: AtomSource, columns: list[str]) -> pl.DataFrame:
+    """Return these columns of the claims (rows of `atom_isrc`) whose code several atoms claim; a code may be among them by chance."""
+    # Two passes, because most codes are on one atom: the first holds eight bytes for each claim, the second only shared ones.
+    shared = find_repeated(rows["isrc"].hash().to_numpy() for rows in atoms.read_pieces("atom_isrc", ["isrc"]))
+    claims = atoms.read_pieces("atom_isrc", columns)
+    return pl.concat(rows.filter(pl.Series(mark_known(rows["isrc"].hash(), shared))) for rows in claims)
 
 
 def find_isrc_edges(atoms: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:

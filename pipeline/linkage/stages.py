@@ -3,7 +3,7 @@
 write_atoms -> write_edges -> write_clusters -> write_recording_ids. A stage runs the full path, or its counterpart in
 `pipeline.linkage.incremental` if the night builds on a snapshot; both give the same tables. Heavy work runs bucket by bucket. Buckets are
 ranges of a hash of our own, so that any number of them gives the same tables. Held whole are credited names
-and numbers (edges, ids of atoms); full linkage also holds the names of artists.
+and numbers (edges, ids of atoms); full linkage also holds the names of a platform's artists.
 """
 
 from __future__ import annotations

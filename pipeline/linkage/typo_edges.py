@@ -153,9 +153,15 @@ def filter_shared_titles(atoms: pl.DataFrame) -> pl.DataFrame:
     """Return the atoms whose title several lead artists have."""
     known = atoms.filter(pl.col("artist_key") != "")
     hashes = known.select(title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash())
+    return known.filter(mark_shared_titles(hashes))
+
+
+def mark_shared_titles(hashes: pl.DataFrame) -> pl.Series:
+    """Return whether several lead artists have the title of each row. `hashes`: title, artist."""
+    # Two extremes tell several values from one without a set of artists for each title.
     leads = hashes.group_by("title").agg(one=pl.col("artist").min(), other=pl.col("artist").max())
     several = leads.filter(pl.col("one") != pl.col("other"))["title"]
-    return known.filter(hashes["title"].is_in(several.implode()))
+    return hashes["title"].is_in(several.implode())
 
 
 def block_timed_by_artist(known: pl.DataFrame) -> list[pl.DataFrame]:
