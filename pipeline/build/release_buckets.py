@@ -174,7 +174,7 @@ class ReleaseBuckets(NamedTuple):
 
     def send_totals(self, number: int, rows: pl.DataFrame) -> None:
         """Send id (of a release) and popularity of each recording on it, of one range of recordings."""
-        write_run(self.folder / "total", number, rows.select(*_TOTAL), pl.col("id") // RELEASES_PER_RANGE, is_packed=True)
+        write_run(self.folder / "total", number, rows.select(*_TOTAL), pl.col("id") // RELEASES_PER_RANGE)
 
     def read_totals(self, number: int) -> pl.DataFrame:
         """Return what `send_totals` has sent to a range of releases."""
@@ -202,7 +202,7 @@ class ReleaseBuckets(NamedTuple):
                 rows = rows.filter(pl.Series(is_group[rows["group"].to_numpy()], dtype=pl.Boolean))
                 if name == "member":
                     rows = rows.with_columns(gtin=pl.when(is_trusted).then("gtin"))
-                write_run(self.folder / name, number, rows, pl.col("group") % len(self.list_buckets()), is_packed=True)
+                write_run(self.folder / name, number, rows, pl.col("group") % len(self.list_buckets()))
 
     def read_groups(self, bucket: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return node, gtin, group of the members of a bucket of groups, and node, partner_gtin, group of those that have a partner."""
@@ -264,7 +264,7 @@ class ReleaseBuckets(NamedTuple):
         rows = self.recordings.join(rows, number_record())
         code = pl.col("platform").replace_strict({key: code for code, key in enumerate(CATALOG_PLATFORMS)}, return_dtype=pl.UInt8)
         ranked = rows.select("recording_id", code, pl.col("popularity").cast(pl.Float64))
-        write_run(self.folder / "ranked", job.number, ranked, find_range(), is_packed=True)
+        write_run(self.folder / "ranked", job.number, ranked, find_range())
         listed = rows.drop_nulls("release_id").select("platform", "external_id", "release_id", "recording_id")
         place = pl.lit((UNPLACED << PLACE_BITS) | UNPLACED, pl.Int32)
         self._send_listings(2 * job.number, listed.with_columns(place=place, is_track=False, is_remaster=False))
@@ -287,7 +287,7 @@ class ReleaseBuckets(NamedTuple):
     def _send_listings(self, run: int, rows: pl.DataFrame) -> None:
         rows = self.nodes.join(rows, number_release())
         listings = rows.select(pl.col(name).cast(dtype) for name, dtype in _LISTING.items())
-        write_run(self.folder / "listing", run, listings, pl.col("node") // NODES_PER_BUCKET, is_packed=True)
+        write_run(self.folder / "listing", run, listings, pl.col("node") // NODES_PER_BUCKET)
         nameless = rows.filter(pl.col("is_nameless") == 1).select(number=number_record(), node="node")
         if nameless.height:
             write_run(self.folder / "nameless", run, nameless, pl.repeat(0, pl.len()))
@@ -348,7 +348,7 @@ class ReleaseBuckets(NamedTuple):
             title=hash_columns(("title_key",)),
             product=hash_columns(("artist_id", "title_key", "edition")),
         )
-        write_run(self.folder / "keyed", job.number, keyed, pl.col("node") // NODES_PER_BUCKET, is_packed=True)
+        write_run(self.folder / "keyed", job.number, keyed, pl.col("node") // NODES_PER_BUCKET)
         return name
 
     def _send_editions(self, bucket: int) -> None:
@@ -360,14 +360,14 @@ class ReleaseBuckets(NamedTuple):
         self.write("codes", bucket, rows.select("node", "gtin"))
         count = len(self.list_buckets())
         bearers = rows.drop_nulls("gtin").select(_BEARER.keys())
-        write_run(self.folder / "bearer", bucket, bearers, pl.col("gtin").hash() % count, is_packed=True)
-        write_run(self.folder / "product", bucket, rows.select(_PRODUCT.keys()), pl.col("product") % count, is_packed=True)
+        write_run(self.folder / "bearer", bucket, bearers, pl.col("gtin").hash() % count)
+        write_run(self.folder / "product", bucket, rows.select(_PRODUCT.keys()), pl.col("product") % count)
 
     def _send_places(self, bucket: int) -> None:
         rows = self._read("listings", bucket)
         ids = map_array(self.folder / "ids.npy")
         rows = rows.with_columns(release_id=pl.Series(ids[rows["node"].to_numpy()]), rank=self._rank_places(rows))
-        write_run(self.folder / "placed", bucket, rows.select(*_PLACED), find_range(), is_packed=True)
+        write_run(self.folder / "placed", bucket, rows.select(*_PLACED), find_range())
 
     def _rank_places(self, rows: pl.DataFrame) -> pl.Series:
         """Return the rank of each place among those of one recording on one release: known numbers, the chain, the node, the place."""
@@ -395,7 +395,7 @@ class ReleaseBuckets(NamedTuple):
             gtin=pl.when(~pl.Series(np.isin(nodes, map_array(self.folder / "distrusted.npy")), dtype=pl.Boolean)).then("gtin"),
         )
         rows = rows.filter(pl.col("id") > 0).drop("artists")
-        write_run(self.folder / "merged", job.number, rows, pl.col("id") // RELEASES_PER_RANGE, is_packed=True)
+        write_run(self.folder / "merged", job.number, rows, pl.col("id") // RELEASES_PER_RANGE)
 
     def write(self, name: str, number: int, rows: pl.DataFrame) -> Path:
         """Write rows as file `number` of the folder `name`, and return the file."""

@@ -77,7 +77,10 @@ def build_source_values(paths: BuildPaths) -> dict[str, int]:
         work.map_slices("send_genres", partial(_send_genres, buckets), list_staged_parts(paths, "source_genre"))
         ranges = list(count_bucket_rows(spill / "record"))
         work.run("ask_releases", partial(_ask_releases, buckets), ranges)
+        work.checkpoints.remove_shuffle("named")
         work.run("answer", partial(_answer, buckets), range(buckets.releases))
+        for name in ("asked", "release", "release_genre"):
+            work.checkpoints.remove_shuffle(name)
         made = work.run("build", partial(_build_range, spill), ranges)
         join_tables(_VALUES, paths.table("recording_source"), made)
         # Before the ranges go: a kill in between would repeat them.

@@ -142,7 +142,7 @@ def _send_titles(buckets: int, runs: Path, job: tuple[int, Path]) -> None:
     known = pl.read_parquet(part, columns=["atom_id", "artist_key", "title_key"]).filter(pl.col("artist_key") != "")
     # Hashes are a third of the texts. A collision adds an atom that the comparison rejects.
     rows = known.select("atom_id", title=pl.col("title_key").hash(), artist=pl.col("artist_key").hash())
-    write_run(runs, number, rows, pl.col("title") % buckets, is_packed=True)
+    write_run(runs, number, rows, pl.col("title") % buckets)
 
 
 def _find_shared_titles(runs: Path, bucket: int) -> pl.DataFrame:

@@ -60,13 +60,13 @@ def count_group_buckets(members: int) -> int:
 def send_votes(folder: Path, buckets: int, receiver: int, tallied: pl.DataFrame) -> None:
     """Send the tally (`id_rules.tally`) of the range of keys with this number, which is also the receiver of the ids."""
     rows = tallied.with_columns(pl.col("held", "rank").cast(pl.UInt32), receiver=pl.lit(receiver, pl.UInt32))
-    write_run(folder / "vote", receiver, rows, _find_bucket(buckets), is_packed=True)
+    write_run(folder / "vote", receiver, rows, _find_bucket(buckets))
 
 
 def ask_ids(folder: Path, buckets: int, receiver: int, groups: pl.Series) -> None:
     """Ask for the ids of these groups. No range of keys may have the number of the receiver."""
     rows = groups.unique().to_frame("group").with_columns(receiver=pl.lit(receiver, pl.UInt32))
-    write_run(folder / "question", receiver, rows, _find_bucket(buckets), is_packed=True)
+    write_run(folder / "question", receiver, rows, _find_bucket(buckets))
 
 
 def _find_bucket(buckets: int) -> pl.Expr:
@@ -166,4 +166,4 @@ def _answer(folder: Path, number: int, asked: pl.DataFrame, ids: pl.DataFrame, f
     """Write the ids of these groups for those who asked."""
     codes = pl.concat([ids.select("group", code="entity_id"), fresh.select("group", code=-1 - pl.col("rank"))])
     answers = asked.join(codes, on="group")
-    write_run(folder / "id", number, answers.select(_CODE.keys()), answers["receiver"], is_packed=True)
+    write_run(folder / "id", number, answers.select(_CODE.keys()), answers["receiver"])

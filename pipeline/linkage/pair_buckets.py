@@ -102,14 +102,14 @@ def _send_rows(place: _Place, runs: Path, job: tuple[int, Path, Search]) -> None
     # Ranges of the lower half: the upper bits have chosen the slot, so that some of their ranges would be empty.
     bits = np.uint64(32)
     lower = rows["block"].to_numpy() & np.uint64((1 << 32) - 1)
-    write_run(runs, number, rows, pl.Series((lower * np.uint64(place.ranges)) >> bits), is_packed=True)
+    write_run(runs, number, rows, pl.Series((lower * np.uint64(place.ranges)) >> bits))
 
 
 def _send_pairs(place: _Place, gone: pl.Series | None, runs: Path, number: int) -> None:
     pairs = pair_rows(read_bucket(place.folder / "send_rows", number), gone)
     free = pairs.select(pl.when("is_a_free").then("a").otherwise("b")).to_series()
     ranges = np.searchsorted(place.firsts.to_numpy(), free.to_numpy(), side="right") - 1
-    write_run(runs, number, pairs.drop("is_a_free"), pl.Series(ranges), is_packed=True)
+    write_run(runs, number, pairs.drop("is_a_free"), pl.Series(ranges))
 
 
 def _sum_pairs(place: _Place, number: int) -> pl.DataFrame:

@@ -128,7 +128,7 @@ def _spill_records(cluster: Path, ranges: list[KeyRange], spill: Path, job: tupl
         at = cuts.search_sorted(here["external_id"], side="right") if len(cuts) else pl.Series([0]).new_from_index(0, here.height)
         placed.append(here.select(*_NO_RECORDS.columns, at.cast(pl.UInt32).alias("range") + own[0].number))
     found = pl.concat(placed)
-    write_run(spill / "record", number, found.drop("range"), found["range"], is_packed=True)
+    write_run(spill / "record", number, found.drop("range"), found["range"])
 
 
 def _match_range(paths: BuildPaths, spill: Path, buckets: int, place: KeyRange) -> int:

@@ -54,9 +54,9 @@ def bucket_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     sent: dict[str, set[int]] = {}
     write_run = shuffle.write_run
 
-    def note_buckets(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Series, *, is_packed: bool) -> None:
+    def note_buckets(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Series) -> None:
         sent.setdefault(folder.name, set()).update(bucket)
-        write_run(folder, number, rows, bucket, is_packed=is_packed)
+        write_run(folder, number, rows, bucket)
 
     monkeypatch.setattr(pair_buckets, "write_run", note_buckets)
     return sent
