@@ -1,17 +1,18 @@
-"""Memory-mapped copies of the tables of atoms: uncompressed Arrow files, of which a reader pays for the rows that it touches.
+"""Memory-mapped copies of the tables of atoms: Arrow files, of which a reader pays for the rows that it touches.
 
 A reader must decode a whole Parquet part to get one of its rows. Some thirty such reads of a column or two were most of the cost of a
 night. So the writer of a part of `atom`, `atom_member` or `atom_isrc` writes the same rows here as well:
 
     <root>/work/linkage/mapped/<table>-<hash>.arrow            hash: of the end of the part (`hash_part_end`)
-    <root>/work/linkage/mapped/<table>_values-<hash>.arrow     a list of the distinct values of each column in CODED
+    <root>/work/linkage/mapped/<table>_values-<hash>.arrow     a list of the distinct values of each column in CODED, compressed
 
 - A part ends with offsets, sizes and extremes of all its columns; the end of a small part is all of it. So a file belongs to a part by
   content, wherever the part is linked to: a snapshot and tonight's build share it, whichever build wrote it.
 - `atom_member` also has the normal forms of the records (`normal_forms.NORMAL_SCHEMA`), which would otherwise be made from staging again.
 - All files have numbers for texts (NUMBERS), so that a search for atoms touches no text.
 - Names, titles and lists of codes recur from record to record. A row has the place of such a value in the list of distinct values (CODED).
-  With all values in each row, the files took 1,450 bytes a recording (3.67 million recordings).
+  With all values in each row, the files took 1,450 bytes a recording (3.67 million recordings). A look unpacks all values of its columns in
+  the parts where it finds rows: .23 CPU-s for each million recordings when it wants all columns. They take 91 bytes so, and 225 unpacked.
 - Release positions are here too (`place-<hash>`, `place_sum-`, `place_pair-`), and the pairs for weak signals (`weak_pair-`, `weak_free-`),
   named by the atoms of their build. Without them a night searches all of them.
 
@@ -28,7 +29,7 @@ import mmap
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -101,7 +102,7 @@ def write_mapped_part(files: Path, part: Path, rows: pl.DataFrame) -> None:
     rows = rows.with_columns(**NUMBERS[name]).select(SCHEMAS[name].names())
     codes, values = zip(*(_code(rows[column]) for column in CODED[name]), strict=True)
     # A reader takes a part with a file of rows for complete, so this file comes last.
-    _write(_name_values_file(file), pl.DataFrame([found.implode() for found in values]))
+    _write(_name_values_file(file), pl.DataFrame([found.implode() for found in values]), "zstd")
     _write(file, rows.with_columns(codes))
 
 
@@ -113,11 +114,11 @@ def _code(column: pl.Series) -> tuple[pl.Series, pl.Series]:
     return pl.Series(column.name, codes.astype(np.min_scalar_type(max(len(rows) - 1, 0)))), column.gather(rows)
 
 
-def _write(file: Path, rows: pl.DataFrame) -> None:
+def _write(file: Path, rows: pl.DataFrame, compression: Literal["uncompressed", "zstd"] = "uncompressed") -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # A reader maps whatever has the final name, so a file that is still being written must not have it.
     with write_aside(file) as pending:
-        rows.rechunk().write_ipc(pending, compression="uncompressed")
+        rows.rechunk().write_ipc(pending, compression=compression)
 
 
 def write_mapped_positions(files: Path, place: Place, positions: Positions) -> None:
@@ -272,13 +273,27 @@ class _File(NamedTuple):
     """A mapped part; its rows are in the order of their atoms."""
 
     rows: pl.DataFrame
-    """With places in `values` where a column is in CODED."""
-    values: dict[str, pl.Series]
+    """With places among distinct values where a column is in CODED."""
     held: list[mmap.mmap]
+    table: str | None = None
+    """Name of the table in CODED; the last file of `held` has the distinct values of its columns."""
 
     def decode(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return some columns of some rows with the values that their codes stand for."""
-        return rows.with_columns(self.values[name].gather(rows[name]).alias(name) for name in rows.columns if name in self.values)
+        table = self.table or ""
+        names = [name for name in rows.columns if name in CODED.get(table, ())]
+        if not names:
+            return rows
+        # Most looks find nothing in most parts.
+        if rows.is_empty():
+            return rows.with_columns(pl.Series(name, [], SCHEMAS[table][name]) for name in names)
+        values = self._read_values([CODED[table].index(name) for name in names])
+        return rows.with_columns(values[name].item().gather(rows[name]).alias(name) for name in names)
+
+    def _read_values(self, columns: list[int]) -> pl.DataFrame:
+        """Return the distinct values of some columns, a list each."""
+        options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+        return cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(self.held[-1]), options=options).read_all()))
 
     def find_places(self, atom_ids: pl.Series) -> npt.NDArray[np.int64]:
         """Return the places of the rows of these atoms, which come sorted."""
@@ -364,20 +379,22 @@ def forget_mapped_files() -> None:
 
 
 def _open(file: Path) -> _File:
-    rows, held = _map_frame(file)
+    held = _map(file)
+    # Through a table: for a column by itself Polars imports pyarrow.compute, 70 ms.
+    rows = cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False))
+    table = file.name.partition("-")[0]
     # Positions and pairs have all values in their rows.
-    if file.name.partition("-")[0] not in CODED:
-        return _File(rows, {}, [held])
-    lists, also_held = _map_frame(_name_values_file(file))
-    return _File(rows, {values.name: values.item() for values in lists}, [held, also_held])
+    if table not in CODED:
+        return _File(rows, [held])
+    values = _map(_name_values_file(file))
+    pa.ipc.open_file(pa.py_buffer(values))  # an error for a torn file
+    return _File(rows, [held, values], table)
 
 
-def _map_frame(file: Path) -> tuple[pl.DataFrame, mmap.mmap]:
+def _map(file: Path) -> mmap.mmap:
     # A mapping outlives its descriptor, so no descriptor is held for each part.
     with file.open("rb") as opened:
-        held = mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ)
-    # Through a table: for a column by itself Polars imports pyarrow.compute, 70 ms.
-    return cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False)), held
+        return mmap.mmap(opened.fileno(), 0, prot=mmap.PROT_READ)
 
 
 def _build_file_path(files: Path, part: Path) -> Path:

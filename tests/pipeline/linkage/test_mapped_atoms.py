@@ -162,6 +162,19 @@ def test_value_of_many_records_is_stored_once(files: Path, tmp_path: Path) -> No
     assert sum(file.stat().st_size for file in files.glob("atom_member*")) < 100_000
 
 
+def test_distinct_values_take_less_than_half_of_their_bytes(files: Path, tmp_path: Path) -> None:
+    titles = [f"a title of its own for track {number}" for number in range(20_000)]
+    atoms = write_members(files, tmp_path / "tables", make_members([{"title_key": title} for title in titles]))
+    (values,) = files.glob("atom_member_values-*")
+    assert values.stat().st_size < sum(map(len, titles)) / 2
+    assert atoms.read_rows("atom_member", ["title_key"])["title_key"].to_list() == titles
+
+
+def test_look_that_finds_no_atom_returns_the_types_of_all_columns(files: Path, tmp_path: Path) -> None:
+    atoms = write_members(files, tmp_path / "tables", make_members([{"title_key": "a"}]))
+    assert atoms.read_atom_rows("atom_member", pl.Series([7])).schema == mapped_atoms.SCHEMAS["atom_member"]
+
+
 def test_part_with_unsorted_atoms_is_rejected(files: Path, place: Place) -> None:
     with pytest.raises(ValueError, match="not in order"):
         mapped_atoms.write_mapped_part(files, list_parts(place("atom_isrc"))[0], claims(2, 1))
