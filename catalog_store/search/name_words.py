@@ -147,10 +147,35 @@ class WordRanks:
         """By rarity."""
         self.numbers: Numbers = by_rarity["number"].to_numpy()
         """By rarity."""
+        self._texts = _TextIndex.of(self.words["word"], self.words["rarity"].to_numpy())
 
     def find_rarities(self, texts: pl.DataFrame) -> Numbers:
         """Return the rarity of each of `texts` [word]; all are known."""
-        found: Numbers = texts.join(self.words.select("word", "rarity"), on="word", how="left", maintain_order="left")["rarity"].to_numpy()
+        return self._texts.find(texts["word"])
+
+
+class _TextIndex(NamedTuple):
+    """Values of texts, found by hashes. A join would hash all texts of the index again for each range of documents."""
+
+    hashes: NDArray[np.uint64]
+    """Sorted and distinct."""
+    values: Numbers
+    seed: int
+
+    @classmethod
+    def of(cls, texts: pl.Series, values: Numbers, seed: int = 0) -> Self:
+        """Index distinct texts."""
+        hashes = texts.hash(seed).to_numpy()
+        order = hashes.argsort()
+        hashes = hashes[order]
+        # Two of five million texts share a hash with a chance of one in a million.
+        if (hashes[1:] == hashes[:-1]).any():
+            return cls.of(texts, values, seed + 1)
+        return cls(hashes, values[order], seed)
+
+    def find(self, texts: pl.Series) -> Numbers:
+        """Return the value of each text; all are known."""
+        found: Numbers = self.values[np.searchsorted(self.hashes, texts.hash(self.seed).to_numpy())]
         return found
 
 

@@ -11,6 +11,8 @@ from catalog_store.search.name_words import NameWords, WordRanks, add_counts, se
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 
 def split(*names: tuple[str, str]) -> NameWords:
     """Split (artists, title) of documents 0, 1 ..."""
@@ -47,6 +49,22 @@ def test_the_rarest_words_of_a_name_come_first(tmp_path: Path) -> None:
     documents = words.titles["document"].gather(pl.Series(names))
     assert list(zip(documents, by_rarity.gather(pl.Series(rarest)), strict=True)) == [(0, "rare"), (1, "other")]
     assert rank.tolist() == [0, 0]
+
+
+def test_rarities_of_any_words_are_their_places_by_count_and_text() -> None:
+    counts = pl.DataFrame({"word": [f"w{number}" for number in range(5_000)], "count": 1, "title_count": 0}).sample(
+        fraction=1, shuffle=True
+    )
+    asked = counts.select("word").sample(700, with_replacement=True)
+    rarity = {word: place for place, word in enumerate(counts["word"].sort())}
+    assert WordRanks(counts).find_rarities(asked).tolist() == [rarity[word] for word in asked["word"]]
+
+
+def test_words_that_share_a_hash_keep_their_own_rarities(monkeypatch: pytest.MonkeyPatch) -> None:
+    hash_texts = pl.Series.hash
+    monkeypatch.setattr(pl.Series, "hash", lambda texts, seed: hash_texts(texts, seed) // (1 if seed else 2**62))
+    counts = pl.DataFrame({"word": list("abcdefgh"), "count": 1, "title_count": 0})
+    assert WordRanks(counts).find_rarities(counts.select("word").reverse()).tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
 
 
 def test_occurrences_are_ordered_and_leave_documents_of_the_delta_out() -> None:
