@@ -84,15 +84,17 @@ class Numbers:
         return places
 
 
-def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Series]], size_at_most: int) -> NDArray[np.uint64]:
+def write_credits(folder: Path, work: Path, read: Callable[[], Iterator[pl.Series]]) -> NDArray[np.uint64]:
     """Write the files of lists and artists. Return the hash of each list, by number.
 
     `read` yields the lists' texts of all documents, block by block in document order, and is called twice. `work` is an existing folder for
-    scratch files; `size_at_most` bounds the bytes of all names.
+    scratch files.
     """
-    found = FirstAppearances()
+    found, size_at_most = FirstAppearances(), 0
     for block in read():
         found.extend(hash_texts(block))
+        # Names are only known at the end. The bytes of all lists bound theirs, and choose the width of the starts.
+        size_at_most += int(block.str.len_bytes().sum())
     lists = found.build_numbers()
     names, entries = _write_lists_of_documents(folder, work, read, lists)
     with (

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from catalog_store.array_files import ArrayWriter, TextWriter, map_array, write_array
-from catalog_store.folder_listing import list_folder
 from catalog_store.layered_order import ABSENT
+from catalog_store.row_shuffle import read_bucket
 from catalog_store.search.credit_build import hash_texts, write_credits
 from catalog_store.search.layout import HASH_BITS, TAG_BITS, choose_unsigned
 from catalog_store.search.name_words import NameWords
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CUT_POSTINGS = ("search_cut_places.npy", "search_cut_documents.npy")
 """Files beside the catalog: of each posting beyond the cap of its pair in the base, the place of the pair's first posting in
 pair_documents.npy, uint64, ascending, and the document, uint32."""
+NAMES = "names"
+"""Folder of the shuffle of names, in the scratch folder (name_files.py)."""
 _WORDS_PER_WRITE = 100_000
 _NO_NAMES = pl.DataFrame(schema={"document": pl.UInt32, "artists": pl.String, "title": pl.String, "sounds": pl.List(pl.String)})
 
@@ -89,8 +91,8 @@ class ListNumbers(NamedTuple):
 
 def read_names_of_range(work: Path, part: int) -> pl.DataFrame:
     """Read all names of one range of documents, in their order."""
-    files = list_folder(work, f"names-{part:06d}-*.arrow")
-    return pl.concat([pl.read_ipc(file) for file in files]).sort("document") if files else _NO_NAMES
+    names = read_bucket(work / NAMES, part)
+    return names.sort("document") if names.width else _NO_NAMES
 
 
 def write_documents(layer: Layer, ids: NDArray[np.unsignedinteger], popularity: NDArray[np.float32]) -> None:
@@ -143,8 +145,6 @@ def _read_spellings(layer: Layer, ranks: WordRanks) -> Iterator[tuple[NDArray[np
 
 def write_artists(layer: Layer, base: ListNumbers | None = None) -> NDArray[np.uint64]:
     """Write the lists of artists that the base lacks, and the number of the list of each document. Return the hashes of these lists."""
-    # Names are only known at the end. The size of the uncompressed files bounds their bytes and chooses the width of the starts.
-    size_at_most = sum(file.stat().st_size for file in list_folder(layer.work, "names-*"))
     known = np.full(layer.documents, ABSENT, dtype=np.uint32)
     if base and layer.documents:
         known = np.concatenate([base.find(names["artists"]) for names in layer.read_names()])
@@ -156,7 +156,7 @@ def write_artists(layer: Layer, base: ListNumbers | None = None) -> NDArray[np.u
             yield names["artists"].filter(is_new[done : done + names.height])
             done += names.height
 
-    lists = write_credits(layer.folder, layer.work, read_new, size_at_most)
+    lists = write_credits(layer.folder, layer.work, read_new)
     if base:
         known[known == ABSENT] = map_array(layer.folder / "credit_of.npy") + np.uint32(base.lists)
         (layer.folder / "credit_of.npy").unlink()

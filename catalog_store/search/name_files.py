@@ -1,8 +1,7 @@
 """The names of documents in scratch files, by range of documents: those of all documents, or at night of those that may have changed.
 
-  names-<range>-<block>-<turn>.arrow     document, artists, title, sounds
-
-Tables are read by blocks of ids, because they are stored in that order; the index needs names in document order. documents.py builds names.
+Tables are read by blocks of ids, because they are stored in that order; the index needs names in document order. So a shuffle brings the
+names of blocks (document, artists, title, sounds) to ranges of documents. documents.py builds names.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from catalog_store.pending_files import write_aside
 from catalog_store.ranked_ids import number_ids
 from catalog_store.record_keys.row_digests import DIGEST
 from catalog_store.remembered_texts import read_anew
+from catalog_store.row_shuffle import write_run
 from catalog_store.search.documents import build_names, digest_rows_of_names, read_rows
-from catalog_store.search.layer_build import read_names_of_range
+from catalog_store.search.layer_build import NAMES, read_names_of_range
 from catalog_store.search.other_names import OtherNames, write_other_names
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     Digests = NDArray[np.uint64]
 
 _TITLES = "search-titles"
+_MOST_BLOCKS = 1_000_000
+"""More than there are blocks: the runs of a turn are numbered behind those of earlier turns."""
 
 
 class _Block(NamedTuple):
@@ -142,8 +143,6 @@ def _build_block(
     found = build_names(rows, other, recall)
     documents = block.documents[found["recording_id"].to_numpy() - block.first]
     names = found.select(pl.Series("document", documents), "artists", "title", "sounds")
-    for (part,), named in names.group_by(pl.col("document") // size, maintain_order=True):
-        with write_aside(work / f"names-{part:06d}-{block.number:06d}-{turn:02d}.arrow") as pending:
-            named.write_ipc(pending)
+    write_run(work / NAMES, turn * _MOST_BLOCKS + block.number, names, pl.col("document") // size)
     digests = digest_rows_of_names(rows, other, seed)
     return block.documents[digests["recording_id"].to_numpy() - block.first], digests[DIGEST].to_numpy()

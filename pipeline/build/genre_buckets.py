@@ -14,13 +14,13 @@ import polars as pl
 from catalog_store.pending_files import name_pending
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record
+from catalog_store.row_shuffle import count_bucket_rows, write_run
 from catalog_store.tables.files import count_rows
 from pipeline.build.genre_strings import ENTITY_STRING, VOTED
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import QuerySteps
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:

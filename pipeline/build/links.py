@@ -22,11 +22,11 @@ from catalog_store.array_files import map_array, write_array
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_A
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
+from catalog_store.row_shuffle import count_bucket_rows, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, write_table
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
-from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:

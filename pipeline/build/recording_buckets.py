@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import count_rows, list_parts, scan_table
@@ -20,7 +21,6 @@ from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.release_dates import build_stamp_expr
 from pipeline.engine.number_index import NumberIndex, count_index_parts
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.audio_channels import remove_channels
 from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 

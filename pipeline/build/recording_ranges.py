@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import polars as pl
 
+from catalog_store.row_shuffle import read_bucket
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.pool import start_workers
-from pipeline.engine.shuffle import read_bucket
 from pipeline.linkage.staged_records import Slice, cut_parts
 
 if TYPE_CHECKING:

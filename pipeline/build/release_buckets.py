@@ -21,6 +21,7 @@ from catalog_store.folder_listing import list_folder
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
+from catalog_store.row_shuffle import count_bucket_rows, write_run
 from catalog_store.tables.files import count_rows, list_parts
 from pipeline.build.artist_names import NAME_ONLY
 from pipeline.build.artists import VARIOUS_KEY, VARIOUS_KEYS
@@ -30,7 +31,6 @@ from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.workbench import open_text_memory, open_workbench
 from pipeline.engine.number_index import NumberIndex, count_index_parts
-from pipeline.engine.shuffle import count_bucket_rows, write_run
 from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:

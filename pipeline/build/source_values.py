@@ -15,12 +15,12 @@ import polars as pl
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables
 from pipeline.build.recording_index import open_recording_index
 from pipeline.build.recording_ranges import find_range, open_range_work, read_sent, write_range
 from pipeline.build.workbench import open_workbench
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.staged_records import list_record_parts, list_staged_parts
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.pending_files import write_aside
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, read_table, scan_table
 from pipeline.build.recording_ranges import (
@@ -23,7 +24,6 @@ from pipeline.build.recording_ranges import (
     write_range,
 )
 from pipeline.build.release_dates import build_order_key_expr
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
 if TYPE_CHECKING:
     from pathlib import Path

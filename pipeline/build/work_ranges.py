@@ -16,6 +16,7 @@ import polars as pl
 from catalog_store.array_files import map_array, write_array
 from catalog_store.pending_files import name_pending
 from catalog_store.record_keys.numbers import number_record
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from catalog_store.tables.atoms import read_gone_atoms
 from catalog_store.tables.files import list_parts
 from pipeline.build.recording_index import open_recording_index
@@ -23,7 +24,6 @@ from pipeline.build.recording_ranges import find_range, read_sent
 from pipeline.build.work_guards import read_title_forms, weigh_claims
 from pipeline.build.workbench import QuerySteps, open_text_memory
 from pipeline.engine.duckdb_session import open_duckdb
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 import polars as pl
 
+from catalog_store import row_shuffle
 from catalog_store.folder_listing import list_folder
 from catalog_store.pending_files import write_aside
 from catalog_store.remembered_texts import Recall, TextMemory
@@ -25,7 +26,6 @@ from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, measure_parts, render_sql_source
 from pipeline.build.step_fingerprint import hash_program
-from pipeline.engine import shuffle
 from pipeline.engine.checkpoints import open_checkpoints
 from pipeline.engine.duckdb_session import ROWS_PER_BLOCK, open_duckdb, read_frame, stream, use_all_memory
 from pipeline.engine.pool import start_workers
@@ -244,7 +244,7 @@ class Workbench(QuerySteps):
         # A killed build may have cut the same texts into more runs, whose last ones would stay.
         shutil.rmtree(runs, ignore_errors=True)
         for number, block in enumerate(self.stream(f"SELECT {columns}, _hash % {buckets} AS _bucket FROM _text")):
-            shuffle.write_run(runs, number, block.drop("_bucket"), block["_bucket"])
+            row_shuffle.write_run(runs, number, block.drop("_bucket"), block["_bucket"])
         self.drop("_text")
         names = [f"{self.stage}-{name}-{buckets}-{number}" for number in range(buckets)]
         memory = open_text_memory(self.paths)
@@ -339,7 +339,7 @@ def _read_bucket(
     job: tuple[int, str],
 ) -> Path:
     number, bucket = job
-    texts = shuffle.read_bucket(runs, number)
+    texts = row_shuffle.read_bucket(runs, number)
     # A shuffle without any row knows no columns.
     texts = texts if texts.width else empty
     return spill_frame(folder / f"{bucket}.arrow", function(texts, partial(memory.recall, bucket)))

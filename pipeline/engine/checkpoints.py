@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from catalog_store.pending_files import remove_pending, write_aside
+from catalog_store.row_shuffle import count_bucket_rows
 from pipeline.engine.pool import Pool, map_ordered
 from pipeline.engine.progress import enter_block
-from pipeline.engine.shuffle import count_bucket_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

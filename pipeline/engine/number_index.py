@@ -17,7 +17,7 @@ import polars as pl
 
 from catalog_store.array_files import map_array, write_array
 from catalog_store.pending_files import write_aside
-from pipeline.engine.shuffle import read_bucket, write_run
+from catalog_store.row_shuffle import read_bucket, write_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@
 
 A task is the pickled function and its input; its answer is the pickled result, so engines see bytes and no columns. Workers of the cluster
 have this package and its libraries installed, and reach the folders of the catalog by the same paths. Large data never travels through the
-engine: functions read and write files (pipeline/engine/shuffle.py). Out of scope: which engine a build uses (pipeline/engine/local.py).
+engine: functions read and write files (catalog_store/row_shuffle.py). Out of scope: which engine a build uses (pipeline/engine/local.py).
 """
 
 from __future__ import annotations

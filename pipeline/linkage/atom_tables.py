@@ -17,12 +17,12 @@ import polars as pl
 from catalog_store.folder_listing import list_folder
 from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns, number_record
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import count_rows, join_tables, list_parts, write_table
 from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.pool import start_workers
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atoms import KEY, Atoms, compute_bucket_range, make_atoms
 from pipeline.linkage.name_cache import read_cached_names, write_name_cache

@@ -15,9 +15,9 @@ import polars as pl
 from catalog_store.memory_budget import get_budget
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import number_record
+from catalog_store.row_shuffle import read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, scan_table
-from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import find_decided_members
 from pipeline.linkage.guards import PAIRS_AT_A_TIME

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.engine.pool import map_ordered
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.linkage.id_rules import FIRST_ID, count_votes, find_known_votes, find_redirects, list_known_ids, move_links, settle
 from pipeline.linkage.number_sets import NumberOrder, NumberSet
 

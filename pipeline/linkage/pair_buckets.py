@@ -20,7 +20,7 @@ import polars as pl
 
 from catalog_store.array_files import map_array, write_array
 from catalog_store.memory_budget import get_budget
-from pipeline.engine.shuffle import read_bucket, write_run
+from catalog_store.row_shuffle import read_bucket, write_run
 from pipeline.linkage.block_pairs import (
     PAIR_SCHEMA,
     Search,

@@ -17,10 +17,10 @@ import polars as pl
 
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.row_shuffle import read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_part_rows, list_parts, scan_table
 from pipeline.engine.pool import map_ordered
-from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage.group_ids import GroupIds, decide_ids, find_group_redirects, read_ids, send_votes
 from pipeline.linkage.id_registry import (
     LINK,

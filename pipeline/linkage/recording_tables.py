@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.platforms import CATALOG_PLATFORMS
+from catalog_store.row_shuffle import read_bucket, write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, count_rows, list_parts
 from pipeline.engine.pool import map_ordered, start_workers
-from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage.group_ids import ask_ids, count_group_buckets, read_ids
 from pipeline.linkage.isrc_owners import assign_isrc_owners
 from pipeline.linkage.mapped_atoms import open_tonight

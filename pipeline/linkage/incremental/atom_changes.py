@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.frame_texts import copy_texts
+from catalog_store.row_shuffle import read_bucket, write_run
 from catalog_store.tables.atoms import ATOM_TABLES
 from catalog_store.tables.files import count_rows
-from pipeline.engine.shuffle import read_bucket, write_run
 from pipeline.linkage import mapped_atoms, staged_records
 from pipeline.linkage.atom_tables import (
     count_buckets,

@@ -36,7 +36,7 @@ def write(folder: Path, texts: list[str], block: int) -> tuple[list[int], Credit
             yield pl.Series(texts[first : first + block], dtype=pl.String)
 
     (folder / "work").mkdir(parents=True)
-    write_credits(folder, folder / "work", read, size_at_most=10_000)
+    write_credits(folder, folder / "work", read)
     starts, numbers, name_starts = (map_array(folder / f"{name}.npy") for name in ("credit_starts", "credit_artists", "artist_starts"))
     pool = bytes(map_bytes(folder / "artist.bin"))
     names = [pool[start:end].decode() for start, end in pairwise(name_starts)]

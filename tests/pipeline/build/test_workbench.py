@@ -9,13 +9,13 @@ import pytest
 from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.remembered_texts import TextMemory
+from catalog_store.row_shuffle import write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import workbench
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.duckdb_session import MemoryShortageError
-from pipeline.engine.shuffle import write_run
 from pipeline.paths import BuildPaths
 
 if TYPE_CHECKING:

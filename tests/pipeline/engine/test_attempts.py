@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from catalog_store.pending_files import name_pending
+from catalog_store.row_shuffle import count_bucket_rows, read_bucket, write_run
 from pipeline.engine.checkpoints import Checkpoints, use_token
 from pipeline.engine.pool import Pool, map_ordered
-from pipeline.engine.shuffle import count_bucket_rows, read_bucket, write_run
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.engine import shuffle
+from catalog_store import row_shuffle
 from pipeline.engine.checkpoints import Checkpoints
 from pipeline.engine.pool import Pool
 from pipeline.linkage import block_pairs, pair_buckets, stages, weak_blocks
@@ -52,7 +52,7 @@ def bucket_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     """Cut searches into small ranges, and return the buckets that each kind of rows goes to."""
     monkeypatch.setattr(pair_buckets, "BLOCKS_PER_RANGE", 200)
     sent: dict[str, set[int]] = {}
-    write_run = shuffle.write_run
+    write_run = row_shuffle.write_run
 
     def note_buckets(folder: Path, number: int, rows: pl.DataFrame, bucket: pl.Series) -> None:
         sent.setdefault(folder.name, set()).update(bucket)

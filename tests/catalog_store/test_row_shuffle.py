@@ -15,8 +15,8 @@ from polars.testing import assert_frame_equal
 from polars.testing.parametric import dataframes
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.row_shuffle import DamagedRunError, count_bucket_rows, read_bucket, write_run
 from pipeline.engine.pool import map_ordered
-from pipeline.engine.shuffle import DamagedRunError, count_bucket_rows, read_bucket, write_run
 
 DTYPES = [
     pl.Int8, pl.Int64, pl.UInt32, pl.UInt64, pl.Float64, pl.Boolean, pl.String, pl.Binary, pl.Date, pl.Datetime, pl.Duration, pl.List,
