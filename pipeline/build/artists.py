@@ -170,7 +170,7 @@ SELECT key, arg_min(shown, struct_pack(a := rank, b := shown)) AS name FROM (
 
 # Most titles name nobody. Reading only those with a bracket, a dash, a wide letter or `ft` saves the work on all others.
 _TITLE_THAT_MAY_NAME = r"""
-SELECT DISTINCT title, version FROM source_recording
+SELECT title, version FROM source_recording
 WHERE version IS NOT NULL OR regexp_matches(
     title, '[(\[{\x{FF08}\x{FF3B}\x{3010}\x{3014}]|\s[-~\x{2010}-\x{2015}\x{FF0D}]|[ -](?i:f(ea)?t)|[\x{FF26}\x{FF46}]'
 )

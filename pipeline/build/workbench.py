@@ -229,7 +229,9 @@ class Workbench(QuerySteps):
         self.load_blocks(name, self.map_texts(name, sql, partial(_recall_all, function)))
 
     def map_texts(self, name: str, sql: str, function: Callable[[pl.DataFrame, Recall], pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """Yield `function(texts, recall)` for the rows of `sql`, distinct texts, in buckets; many texts are read by workers.
+        """Yield `function(texts, recall)` for the distinct rows of `sql`, in buckets; many texts are read by workers.
+
+        A bucket tells repeated rows apart, so a query of many texts needs no DISTINCT, which would hold them all.
 
         `recall` calls a function of texts and remembers its results. `function` must be picklable. A bucket has the same texts night after
         night, however many there are in all. There is one at least, which may be empty.
@@ -339,7 +341,7 @@ def _read_bucket(
     job: tuple[int, str],
 ) -> Path:
     number, bucket = job
-    texts = row_shuffle.read_bucket(runs, number)
+    texts = row_shuffle.read_bucket(runs, number).unique(maintain_order=True)
     # A shuffle without any row knows no columns.
     texts = texts if texts.width else empty
     return spill_frame(folder / f"{bucket}.arrow", function(texts, partial(memory.recall, bucket)))

@@ -37,7 +37,8 @@ def test_derived_texts_are_read_once_however_many_buckets_they_take(tmp_path: Pa
     for count in (110, 120, 120):
         read.clear()
         with open_workbench(BuildPaths(tmp_path), "stage") as bench:
-            bench.derive_texts("form", TEXTS.format(count=count), measure)
+            # Repeated rows are told apart here.
+            bench.derive_texts("form", TEXTS.format(count=count).replace("DISTINCT", ""), measure)
             wanted = bench.read_frame(f"SELECT *, length(text)::UINTEGER AS size FROM ({TEXTS.format(count=count)}) ORDER BY ALL")
             assert bench.read_frame("SELECT * FROM form ORDER BY ALL").equals(wanted)
         nights.append(len(read))
