@@ -77,7 +77,10 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         _cut_joined(bench)
         _find_names_in_titles(bench)
         _add_keys(bench, "unlisted", "SELECT DISTINCT name FROM title_name")
-        bench.keep_parts("named_record", _NAMED_RECORD, bench.count("title_name"))
+        bench.keep_parts("keyed_name", _KEYED_NAME, bench.count("title_name") + bench.count("name_key"))
+        bench.drop("title_name")
+        bench.keep_parts("named_record", _NAMED_RECORD, bench.count("keyed_name"))
+        bench.drop("keyed_name")
         bench.keep_parts("title_credit", _TITLE_CREDIT, bench.count("named_record"))
         bench.drop("named_record")
         bench.keep_parts("credit_by_title", _CREDIT_BY_TITLE, bench.count("title_credit"))
@@ -85,7 +88,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         _number_nodes(bench)
         bench.keep("credit_node", _CREDIT_NODE)
         # `credit_node` holds these credits again, and held steps spill.
-        bench.drop("credit", "credit_by_title", "title_credit", "title_name")
+        bench.drop("credit", "credit_by_title", "title_credit")
         bench.load_blocks("node_group", group_artists(bench))
         bench.keep("used_group", _USED_GROUP)
         bench.drop("here")
@@ -211,11 +214,15 @@ def _build_keys(names: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+# Keys come before records: a join of both would hash the names of the whole catalog for each part.
+_KEYED_NAME = """
+SELECT t.*, k.key FROM (FROM title_name WHERE hash(name) % {parts} = {part}) t
+JOIN (FROM name_key WHERE hash(name) % {parts} = {part}) k USING (name)
+"""
 _NAMED_RECORD = """
-SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, k.key
+SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, t.key
 FROM (SELECT platform, external_id, title, version FROM source_recording WHERE hash(title) % {parts} = {part}) r
-JOIN (FROM title_name WHERE hash(title) % {parts} = {part}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
-JOIN name_key k USING (name)
+JOIN (FROM keyed_name WHERE hash(title) % {parts} = {part}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
 """
 _TITLE_CREDIT = """
 WITH named AS (FROM named_record WHERE hash(external_id) % {parts} = {part})
@@ -227,13 +234,13 @@ FROM named n JOIN (
 """
 
 _CREDIT_BY_TITLE = """
-WITH named AS (FROM title_credit WHERE recording_id % {parts} = {part})
+WITH named AS (FROM title_credit WHERE recording_id % {parts} = {part}), unsure AS (FROM named WHERE NOT is_sure)
 SELECT recording_id, platform, external_id, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM named
 WHERE is_sure OR (recording_id, key) IN (
     SELECT c.recording_id, k.key
     FROM (
-        FROM (FROM credit WHERE recording_id % {parts} = {part}) SEMI JOIN (FROM named WHERE NOT is_sure) USING (recording_id)
-    ) c JOIN name_key k USING (name)
+        FROM (FROM credit WHERE recording_id % {parts} = {part}) SEMI JOIN unsure USING (recording_id)
+    ) c JOIN (FROM name_key SEMI JOIN unsure USING (key)) k USING (name)
 )
 """
 """Credits by title. An unsure name (`Sunset Mix`) counts when some platform lists that artist on the recording."""
