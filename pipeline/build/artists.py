@@ -86,9 +86,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.keep_parts("credit_by_title", _CREDIT_BY_TITLE, bench.count("title_credit"))
         bench.keep("name_source", _NAME_SOURCE)
         _number_nodes(bench)
-        bench.keep("credit_node", _CREDIT_NODE)
-        # `credit_node` holds these credits again, and held steps spill.
-        bench.drop("credit", "credit_by_title", "title_credit")
+        _find_nodes_of_credits(bench)
         bench.load_blocks("node_group", group_artists(bench))
         bench.keep("used_group", _USED_GROUP)
         bench.drop("here")
@@ -282,12 +280,14 @@ def _number_nodes(bench: Workbench) -> None:
     bench.keep(
         "key_number", "SELECT key, (row_number() OVER (ORDER BY key))::INT AS key_no FROM (SELECT DISTINCT key FROM unnumbered_node)"
     )
-    counted = dict(bench.read_frame("SELECT platform, count(*) FROM unnumbered_node GROUP BY platform").iter_rows())
+    bench.keep_parts("keyed_node", _KEYED_NODE, bench.count("unnumbered_node"))
+    bench.drop("unnumbered_node", "key_number")
+    counted = dict(bench.read_frame("SELECT platform, count(*) FROM keyed_node GROUP BY platform").iter_rows())
     # A platform at a time: numbering needs all rows in memory.
     platforms = sorted(counted)
     befores = accumulate((counted[platform] for platform in platforms), initial=0)
     bench.keep_in_turn("node", map(_render_numbered_sql, platforms, befores))
-    bench.drop("unnumbered_node", "key_number")
+    bench.drop("keyed_node")
 
 
 def _render_numbered_sql(platform: str, before: int) -> str:
@@ -295,17 +295,40 @@ def _render_numbered_sql(platform: str, before: int) -> str:
     return f"""
         SELECT {before} + row_number() OVER (ORDER BY artist_id) AS node, key_no, platform, artist_id, key, is_numbered, is_placeholder,
             is_used
-        FROM unnumbered_node JOIN key_number USING (key) WHERE platform = '{platform}'
+        FROM keyed_node WHERE platform = '{platform}'
     """
 
 
-_CREDIT_NODE = f"""
-SELECT c.recording_id, c.platform, c.external_id, c.position, c.name, c.role, c.is_named_by_title, n.node, n.key_no,
-    c.artist_id IS NULL AS is_bare, n.is_placeholder
-FROM (FROM credit UNION ALL FROM credit_by_title) c JOIN name_key k USING (name)
-JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
-    AND n.artist_id = coalesce(c.artist_id, k.key)
+def _find_nodes_of_credits(bench: Workbench) -> None:
+    """Make `credit_node`, all credits with their nodes."""
+    rows = bench.count("credit")
+    bench.keep_parts("credit_node", _IDENTIFIED_CREDIT, rows)
+    bench.keep_parts("bare_credit", _BARE_CREDIT, rows)
+    bench.execute("INSERT INTO credit_node FROM bare_credit")
+    # `credit_node` holds these credits again, and held steps spill.
+    bench.drop("bare_credit", "credit", "credit_by_title", "title_credit")
+
+
+_KEYED_NODE = """
+SELECT u.*, k.key_no FROM (FROM unnumbered_node WHERE hash(key) % {parts} = {part}) u
+JOIN (FROM key_number WHERE hash(key) % {parts} = {part}) k USING (key)
 """
+_CREDIT_COLUMNS = "recording_id, platform, external_id, position, name, role, is_named_by_title"
+_IDENTIFIED_CREDIT = f"""
+SELECT {_CREDIT_COLUMNS}, node, key_no, false AS is_bare, is_placeholder
+FROM (FROM credit WHERE hash(artist_id) % {{parts}} = {{part}})
+JOIN (SELECT platform, artist_id, node, key_no, is_placeholder FROM node WHERE hash(artist_id) % {{parts}} = {{part}})
+USING (platform, artist_id)
+"""
+_BARE_CREDIT = f"""
+SELECT {_CREDIT_COLUMNS}, node, key_no, true AS is_bare, is_placeholder
+FROM (
+    FROM credit WHERE artist_id IS NULL AND hash(name) % {{parts}} = {{part}}
+    UNION ALL FROM credit_by_title WHERE hash(name) % {{parts}} = {{part}}
+) JOIN (FROM name_key WHERE hash(name) % {{parts}} = {{part}}) USING (name)
+JOIN (SELECT artist_id AS key, node, key_no, is_placeholder FROM node WHERE platform = '{NAME_ONLY}') USING (key)
+"""
+"""Credits without an id, those by titles among them: the key of the name is the id of their node."""
 
 
 # A name that occurs only beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
