@@ -53,13 +53,15 @@ NODES_PER_BLOCK = 250_000
 """Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
 
 _HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE NOT is_bare AND NOT is_placeholder"
-_WORKS = "SELECT node, count(*)::INT AS works FROM (SELECT DISTINCT node, recording_id FROM here) GROUP BY node"
+_WORKS = "SELECT node, key_no, count(*)::INT AS works FROM here GROUP BY ALL"
+"""A node has one key."""
 _SAME_NAME = f"""
 SELECT s.*, s.shared = 1 AND least(a.works, b.works) >= {FEW_WORKS} AS is_single FROM (
     SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
     FROM (FROM here WHERE key_no % {{parts}} = {{part}}) a JOIN (FROM here WHERE key_no % {{parts}} = {{part}}) b
     USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL
-) s JOIN works a ON a.node = s.node_a JOIN works b ON b.node = s.node_b
+) s JOIN (FROM works WHERE key_no % {{parts}} = {{part}}) a ON a.node = s.node_a
+JOIN (FROM works WHERE key_no % {{parts}} = {{part}}) b ON b.node = s.node_b
 """
 """Pairs of one name on common recordings; `is_single`: a single one, which is too little for a tie."""
 # The strongest tie wins in identity.py. So a link goes before a common name, and a common name before two names (half of TIE).
