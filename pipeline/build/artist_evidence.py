@@ -279,24 +279,38 @@ SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release
 _OWN_RECORD = "FROM open_record WHERE is_lead"
 """The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
 _OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node"
+_OWN_RELEASE = """
+WITH o AS (FROM own_record WHERE hash(external_id) % {parts} = {part})
+SELECT node, platform, s.release_id FROM o JOIN (
+    SELECT platform, external_id, release_id FROM source_recording
+    WHERE hash(external_id) % {parts} = {part} AND release_id IS NOT NULL
+) s USING (platform, external_id)
+UNION SELECT node, platform, t.release_id FROM o JOIN (
+    SELECT platform, external_id, release_id FROM source_release_track WHERE hash(external_id) % {parts} = {part}
+) t USING (platform, external_id)
+"""
 _OPEN_RELEASE = """
-SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name FROM (
-    SELECT o.node, o.platform, s.release_id FROM own_record o JOIN source_recording s USING (platform, external_id)
-    UNION SELECT o.node, o.platform, t.release_id FROM own_record o JOIN source_release_track t USING (platform, external_id)
-) o JOIN source_release r USING (platform, release_id) WHERE NOT r.is_compilation
+SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name
+FROM (FROM own_release WHERE hash(release_id) % {parts} = {part}) o
+JOIN (FROM source_release WHERE hash(release_id) % {parts} = {part}) r USING (platform, release_id) WHERE NOT r.is_compilation
 """
 _FACTS = {
     "title": """
         SELECT DISTINCT o.node, a.title_key AS value
-        FROM open_record o JOIN atom_member m USING (platform, external_id) JOIN atom a USING (atom_id) WHERE a.title_key <> ''
+        FROM (FROM open_record WHERE hash(external_id) % {parts} = {part}) o
+        JOIN (SELECT platform, external_id, atom_id FROM atom_member WHERE hash(external_id) % {parts} = {part}) m
+        USING (platform, external_id) JOIN atom a USING (atom_id) WHERE a.title_key <> ''
     """,
     "registrant": """
         SELECT DISTINCT node, isrc[1:5] AS value FROM (
-            SELECT o.node, unnest(s.isrcs) AS isrc FROM own_record o JOIN source_recording s USING (platform, external_id)
+            SELECT o.node, unnest(s.isrcs) AS isrc FROM (FROM own_record WHERE hash(external_id) % {parts} = {part}) o
+            JOIN (SELECT platform, external_id, isrcs FROM source_recording WHERE hash(external_id) % {parts} = {part}) s
+            USING (platform, external_id)
         )
     """,
     "collaborator": """
-        SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM open_record o JOIN credit_node c USING (platform, external_id)
+        SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM (FROM open_record WHERE hash(external_id) % {parts} = {part}) o
+        JOIN (FROM credit_node WHERE hash(external_id) % {parts} = {part}) c USING (platform, external_id)
         WHERE c.key_no <> o.key_no AND NOT c.is_placeholder
     """,
     "label": f"""
@@ -319,8 +333,8 @@ _FACTS = {
         SELECT DISTINCT node, unnest(mains)::VARCHAR AS value FROM open_genre JOIN genre_main USING (platform, parent, genre)
     """,
 }
-"""Kind of fact -> query of the facts about each open cluster. Albums and labels named like their artist are no evidence, nor is the lack of
-a label."""
+"""Kind of fact -> query of the facts about each open cluster, or of those in a part of the records. Albums and labels named like their
+artist are no evidence, nor is the lack of a label."""
 _OPEN_GENRE = """
 SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
     SELECT node, platform, 'recording' AS entity_kind, external_id AS entity_id FROM own_record
@@ -331,7 +345,7 @@ SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM
 
 
 _OPEN_FACT = """
-WITH drawn AS (FROM fact WHERE hash(value) % {parts} = {part})
+WITH drawn AS (SELECT DISTINCT * FROM fact WHERE hash(value) % {parts} = {part})
 SELECT f.*, s.bearers, c.block FROM drawn f JOIN (SELECT kind, value, count(*) AS bearers FROM drawn GROUP BY ALL) s USING (kind, value)
 JOIN open_cluster c USING (node) ORDER BY block
 """
@@ -344,12 +358,15 @@ def _collect_facts(bench: Workbench) -> None:
     bench.keep("open_works", _OPEN_WORKS)
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
-    bench.keep("open_release", _OPEN_RELEASE)
+    bench.keep_parts("own_release", _OWN_RELEASE, bench.count("own_record"))
+    bench.keep_parts("open_release", _OPEN_RELEASE, bench.count("own_release"))
+    bench.drop("own_release")
     bench.derive("release_form", _OPEN_TEXT, _build_text_keys)
     bench.keep("open_genre", _OPEN_GENRE)
     bench.derive_texts("genre_main", "SELECT DISTINCT platform, parent, genre FROM open_genre", _find_mains)
     for kind, sql in _FACTS.items():
-        bench.keep(f"fact_{kind}", sql)
+        # Two parts of the records may say the same of a cluster.
+        bench.keep_parts(f"fact_{kind}", sql, bench.count("open_record") if "{part}" in sql else 0)
     bench.keep("fact", " UNION ALL ".join(f"SELECT node, '{kind}' AS kind, value FROM fact_{kind}" for kind in _FACTS))
     bench.keep("open_cluster", 'SELECT DISTINCT "group" AS node, block FROM open_node')
     bench.keep_parts("open_fact", _OPEN_FACT, bench.count("fact"))
