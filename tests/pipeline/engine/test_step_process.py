@@ -69,7 +69,7 @@ def test_cost_of_a_step_counts_as_that_of_the_build() -> None:
     assert usage.worker_cpu_seconds == 0
     with measure_usage() as usage:
         run_in_own_process("edges", partial(tell, 1))
-    assert 0.2 < usage.worker_cpu_seconds < usage.cpu_seconds
+    assert 0.05 < usage.worker_cpu_seconds < usage.cpu_seconds  # one worker may take both inputs
     assert 0 < usage.worker_peak_bytes < usage.peak_bytes + HELD
 
 
