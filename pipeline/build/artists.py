@@ -301,9 +301,9 @@ def _render_numbered_sql(platform: str, before: int) -> str:
 
 def _find_nodes_of_credits(bench: Workbench) -> None:
     """Make `credit_node`, all credits with their nodes."""
-    rows = bench.count("credit")
-    bench.keep_parts("credit_node", _IDENTIFIED_CREDIT, rows)
-    bench.keep_parts("bare_credit", _BARE_CREDIT, rows)
+    # Credits stream past the nodes and names of a part. Each part reads all credits, so there are no more parts than these need.
+    bench.keep_parts("credit_node", _IDENTIFIED_CREDIT, bench.count("node"))
+    bench.keep_parts("bare_credit", _BARE_CREDIT, bench.count("name_key"))
     bench.execute("INSERT INTO credit_node FROM bare_credit")
     # `credit_node` holds these credits again, and held steps spill.
     bench.drop("bare_credit", "credit", "credit_by_title", "title_credit")
