@@ -61,12 +61,11 @@ def main() -> int:
         function: Callable[..., object],
         items: Sequence[object],
         of: pool.Pool,
-        prepare: Callable[..., object] | None = None,
     ) -> list[object]:
         for number in range(len(items)):
             if self._name_mark(stage, number).exists():
                 log_line(f"{stage} {number}: {FOUND}")
-        return run(self, stage, function, items, of, prepare)
+        return run(self, stage, function, items, of)
 
     pool.count_one = count_and_log
     checkpoints.Checkpoints.run = run_and_log
