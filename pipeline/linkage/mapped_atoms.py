@@ -275,19 +275,19 @@ class _File(NamedTuple):
     rows: pl.DataFrame
     """With places among distinct values where a column is in CODED."""
     held: list[mmap.mmap]
-    table: str | None = None
-    """Name of the table in CODED; the last file of `held` has the distinct values of its columns."""
+    table: str
+    """If it is in CODED, the last file of `held` has the distinct values of its columns."""
 
     def decode(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return some columns of some rows with the values that their codes stand for."""
-        table = self.table or ""
-        names = [name for name in rows.columns if name in CODED.get(table, ())]
+        coded = CODED.get(self.table, ())
+        names = [name for name in rows.columns if name in coded]
         if not names:
             return rows
         # Most looks find nothing in most parts.
         if rows.is_empty():
-            return rows.with_columns(pl.Series(name, [], SCHEMAS[table][name]) for name in names)
-        values = self._read_values([CODED[table].index(name) for name in names])
+            return rows.with_columns(pl.Series(name, [], SCHEMAS[self.table][name]) for name in names)
+        values = self._read_values([coded.index(name) for name in names])
         return rows.with_columns(values[name].item().gather(rows[name]).alias(name) for name in names)
 
     def _read_values(self, columns: list[int]) -> pl.DataFrame:
@@ -379,16 +379,14 @@ def forget_mapped_files() -> None:
 
 
 def _open(file: Path) -> _File:
-    held = _map(file)
+    table, held = file.name.partition("-")[0], [_map(file)]
     # Through a table: for a column by itself Polars imports pyarrow.compute, 70 ms.
-    rows = cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held)).read_all(), rechunk=False))
-    table = file.name.partition("-")[0]
+    rows = cast("pl.DataFrame", pl.from_arrow(pa.ipc.open_file(pa.py_buffer(held[0])).read_all(), rechunk=False))
     # Positions and pairs have all values in their rows.
-    if table not in CODED:
-        return _File(rows, [held])
-    values = _map(_name_values_file(file))
-    pa.ipc.open_file(pa.py_buffer(values))  # an error for a torn file
-    return _File(rows, [held, values], table)
+    if table in CODED:
+        held.append(_map(_name_values_file(file)))
+        pa.ipc.open_file(pa.py_buffer(held[-1]))  # an error for a torn file
+    return _File(rows, held, table)
 
 
 def _map(file: Path) -> mmap.mmap:
