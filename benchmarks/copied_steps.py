@@ -6,8 +6,8 @@ CATALOG is the root of a build whose platforms are staged. Each copy has ids, co
 two digits in front, ISRCs another country, barcodes and codes of works other numbers, and consonants of names are exchanged. Words that
 many titles have ("remix", "live") stay. Steps run in the order of a build, as a large catalog runs them, with their checks. Prints a
 line a step: wall and processor seconds, those of workers, peak memory of the process of the step and of its largest worker, spilled and
-written bytes, bytes of DIR afterwards. Mapped files of linkage are deleted, because no later step reads them. A later call goes on with
-`--steps`.
+written bytes, bytes of DIR afterwards. Mapped files of linkage are deleted, because no later step reads them; `--keep-mapped` keeps them
+for nights (benchmarks/copied_nights.py). A later call goes on with `--steps`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pipeline.defs.table_steps import TableStep
+    from pipeline.engine.usage import Usage
 
 log = logging.getLogger(__name__)
 
@@ -189,27 +190,28 @@ def count_figures(paths: BuildPaths) -> None:
     choose_examples(paths)
 
 
-def publish_tables(paths: BuildPaths) -> None:
-    """Publish all tables, without the pages of a build."""
+def publish_tables(paths: BuildPaths, name: str) -> None:
+    """Publish all tables as snapshot `name`, without the pages of a build."""
     tables = {table.name: paths.table(table.name) for table in PUBLISHED}
     with start_workers() as pool:
         run = partial(map_ordered, pool=pool)
         publish(
             tables,
             paths.root,
-            snapshot_id="copied",
+            snapshot_id=name,
             next_ids=read_next_ids(paths),
             recognition=paths.recognition,
             report=enter_section,
             run=run,
+            anew=paths.relink.exists(),
             texts=open_text_memory(paths),
         )
 
 
-def list_steps() -> dict[str, Callable[[BuildPaths], object]]:
-    """Return what each step does, in the order of a build."""
+def list_steps(snapshot: str = "copied") -> dict[str, Callable[[BuildPaths], object]]:
+    """Return what each step does, in the order of a build. `snapshot`: the name that the last one publishes."""
     steps = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
-    alone = {"recognition": build_recognition, "gate": count_figures, "snapshot": publish_tables}
+    alone = {"recognition": build_recognition, "gate": count_figures, "snapshot": partial(publish_tables, name=snapshot)}
     return {
         **{step.name: partial(write_table_step, step) for step in steps},
         **{name: partial(run_alone, name, work) for name, work in alone.items()},
@@ -228,6 +230,27 @@ def delete_mapped_files(paths: BuildPaths) -> None:
     shutil.rmtree(folder)
 
 
+def run_steps(
+    paths: BuildPaths, steps: dict[str, Callable[[BuildPaths], object]], names: list[str], *, delete_mapped: bool
+) -> dict[str, Usage]:
+    """Run steps one after the other, print a line of each, and return what each took."""
+    print(f"| {'step':14} | wall s | CPU s | of workers | peak GB | worker GB | spilled GB | written GB | disk GB |")
+    print("|---" * 9 + "|", flush=True)
+    taken = {}
+    for name in names:
+        with measure_usage(paths.list_spill_folders) as usage:
+            facts = steps[name](paths)
+        taken[name] = usage
+        times = (usage.seconds, usage.cpu_seconds, usage.worker_cpu_seconds)
+        sizes = (usage.peak_bytes, usage.worker_peak_bytes, usage.spill_bytes, usage.written_bytes, measure_bytes(paths.root))
+        cells = [*(f"{value:.1f}" for value in times), *(f"{size / 1e9:.2f}" for size in sizes)]
+        print(f"| {name:14} | {' | '.join(cells)} |", flush=True)
+        log.info("%s: %s", name, facts)
+        if name == "recording_ids" and delete_mapped:
+            delete_mapped_files(paths)
+    return taken
+
+
 class LoggedSections:
     """Logs when each section of a step begins."""
 
@@ -242,6 +265,12 @@ class LoggedSections:
         """Log nothing."""
 
 
+def log_sections() -> None:
+    """Log the sections of all steps from now on."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    send_progress(LoggedSections())
+
+
 def main() -> None:
     """Copy, run and print."""
     steps = list_steps()
@@ -250,27 +279,16 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=10, choices=range(1, MOST_COPIES + 1), metavar="N")
     parser.add_argument("--work", type=Path, required=True, help="folder for the copies; without staging tables they are made first")
     parser.add_argument("--gigabytes", type=float, help="memory of the build (default: as a build with a new catalog takes)")
+    parser.add_argument("--keep-mapped", action="store_true", help="keep what linkage keeps for nights")
     parser.add_argument("--steps", nargs="+", choices=steps, default=list(steps))
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    send_progress(LoggedSections())
+    log_sections()
     if options.gigabytes:
         set_budget(MemoryBudget.share_out(int(options.gigabytes * 1e9)))
     paths = BuildPaths(options.work)
     if not paths.staging_root.is_dir():
         copy_staging(BuildPaths(options.catalog), paths, options.copies)
-    print(f"| {'step':14} | wall s | CPU s | of workers | peak GB | worker GB | spilled GB | written GB | disk GB |")
-    print("|---" * 9 + "|", flush=True)
-    for name in options.steps:
-        with measure_usage(paths.list_spill_folders) as usage:
-            facts = steps[name](paths)
-        times = (usage.seconds, usage.cpu_seconds, usage.worker_cpu_seconds)
-        sizes = (usage.peak_bytes, usage.worker_peak_bytes, usage.spill_bytes, usage.written_bytes, measure_bytes(paths.root))
-        cells = [*(f"{value:.1f}" for value in times), *(f"{size / 1e9:.2f}" for size in sizes)]
-        print(f"| {name:14} | {' | '.join(cells)} |", flush=True)
-        log.info("%s: %s", name, facts)
-        if name == "recording_ids":
-            delete_mapped_files(paths)
+    run_steps(paths, steps, options.steps, delete_mapped=not options.keep_mapped)
     rows = {name: count_rows(paths.table(name)) for name in ("recording", "recording_member") if paths.table(name).is_dir()}
     print(f"rows: {rows}")
 
