@@ -69,6 +69,8 @@ SERVING_FOLDER = "serving"
 SEARCH_FOLDER = "search"
 RECOGNITION_FOLDER = "recognition"
 """Both below SERVING_FOLDER."""
+SCRATCH_FOLDER = ".sorting"
+"""Holds intermediate data of what is built beside it, and is gone before the publish."""
 SNAPSHOTS = "snapshots"
 CURRENT = "current"
 REPORTED_BYTES = 1_000_000_000

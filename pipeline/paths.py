@@ -27,13 +27,11 @@ from tempfile import TemporaryFile
 from catalog_store.current_link import BUILDING
 from catalog_store.folder_listing import list_folder
 from catalog_store.platforms import FINGERPRINTS, INPUTS
+from catalog_store.snapshot import SCRATCH_FOLDER
 from catalog_store.tables import TABLES
 
 DAILY = (FINGERPRINTS,)
 """Platforms that deliver day by day, each day in addition to those before: their staging has a folder of tables for each day."""
-
-_SNAPSHOT_SPILL = {".sorting", ".analyst-spill"}
-"""Folders of a snapshot that is being written; they are gone before it is published."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class BuildPaths:
         for staging in (self.staging_root, *list_folder(self.staging_root)):
             folders += list_folder(staging, "*.scratch")
         for building in list_folder(self.snapshots, BUILDING + "*"):
-            folders += [Path(place, name) for place, names, _ in os.walk(building) for name in names if name in _SNAPSHOT_SPILL]
+            folders += [Path(place, name) for place, names, _ in os.walk(building) for name in names if name == SCRATCH_FOLDER]
         return folders
 
     @property

@@ -19,6 +19,7 @@ from catalog_store.lists.dates import LEAST_HEARD, encode_stamp_expr, encode_unh
 from catalog_store.lists.list_format import DELTA_FOLDER, FORMAT_FILE, FORMAT_VERSION
 from catalog_store.lists.list_layers import find_base, has_outgrown, write_order, write_owned_lists
 from catalog_store.ranked_ids import sort_blocks
+from catalog_store.snapshot import SCRATCH_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, read_table
 
@@ -56,7 +57,7 @@ def build_lists(tables: Tables, folder: Path, previous: Path | None = None) -> L
 def _write_all(tables: Tables, folder: Path, base: Path | None) -> Lengths:
     folder.mkdir()
     (folder / DELTA_FOLDER).mkdir()
-    scratch = folder / ".sorting"
+    scratch = folder / SCRATCH_FOLDER
     scratch.mkdir()
     (folder / FORMAT_FILE).write_text(json.dumps({"format_version": FORMAT_VERSION}))
     lengths = {}

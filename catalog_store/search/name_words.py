@@ -86,11 +86,12 @@ class NameWords(NamedTuple):
     def write(self, work: Path, part: int) -> None:
         """Write the words of range `part` into the folder `work`."""
         for name, rows in self._asdict().items():
-            rows.write_ipc(work / f"words-{part:06d}-{name}.arrow")
+            # Uncompressed, words and pairs of 30 million recordings took 16 GB of scratch space.
+            rows.write_ipc(work / f"words-{part:06d}-{name}.arrow", compression="lz4")
 
     @classmethod
     def read(cls, work: Path, part: int) -> Self:
-        """Read what `write` wrote; columns are mapped, not copied."""
+        """Read what `write` wrote."""
         return cls(*(pl.read_ipc(work / f"words-{part:06d}-{name}.arrow") for name in cls._fields))
 
     def count_words(self) -> pl.DataFrame:

@@ -49,6 +49,7 @@ from catalog_store.search.name_files import NameFiles
 from catalog_store.search.name_words import NameWords, WordRanks, add_counts, select_rarest
 from catalog_store.search.vocabulary import write_vocabulary
 from catalog_store.search.whole_names import ANY, build_whole_keys
+from catalog_store.snapshot import SCRATCH_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -86,7 +87,7 @@ def build_search(
     is shared as long as few documents differ from it. `digests` is the folder for the file by which the next build compares documents.
     """
     folder.mkdir()
-    work = folder / ".parts"
+    work = folder / SCRATCH_FOLDER
     work.mkdir()
     digests = digests or work
     (folder / DELTA_FOLDER).mkdir()

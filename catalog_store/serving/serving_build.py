@@ -53,6 +53,7 @@ from catalog_store.serving.schema import (
     REDIRECT_KINDS,
     WORK_ID_BITS,
 )
+from catalog_store.snapshot import SCRATCH_FOLDER
 from catalog_store.sql_text import quote_text
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, list_parts, read_blocks, render_sql_source, scan_table
@@ -113,7 +114,7 @@ def build_serving(
     build_keys(tables, folder / KEYS_FOLDER, kept)
     lengths = build_lists(tables, folder / LISTS_FOLDER, kept)
     # Sorted copies and spills. The folder is removed before the snapshot is sealed.
-    scratch = folder / ".sorting"
+    scratch = folder / SCRATCH_FOLDER
     scratch.mkdir()
     # DuckDB keeps buffers up to its limit, so it is closed while blocks of bodies and their samples are in memory.
     with closing(_open_sorter(tables, scratch)) as sorter:

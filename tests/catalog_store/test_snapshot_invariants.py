@@ -21,7 +21,17 @@ from catalog_store.errors import SnapshotInconsistentError
 from catalog_store.published_snapshots import list_snapshots, read_live_snapshot
 from catalog_store.publisher import publish
 from catalog_store.serving.schema import BASE_FILE, FILE_NAME, ROW_KEYS
-from catalog_store.snapshot import MANIFEST, Snapshot, StoredTable, TablePart, describe_file, hash_file, read_manifest, verify
+from catalog_store.snapshot import (
+    MANIFEST,
+    SCRATCH_FOLDER,
+    Snapshot,
+    StoredTable,
+    TablePart,
+    describe_file,
+    hash_file,
+    read_manifest,
+    verify,
+)
 from catalog_store.snapshot_invariants import find_violations, require_invariants
 from catalog_store.tables import CATALOG_TABLES, LINKAGE_TABLES, QUALITY_TABLES, TABLES
 from catalog_store.tables.files import count_rows, list_parts
@@ -408,7 +418,7 @@ def test_analyst_file_of_earlier_snapshots_holds_the_tables_itself(snapshot: Sna
 def test_file_missing_from_the_manifest_is_reported(snapshot: Snapshot) -> None:
     with damaged(snapshot) as folder:
         (folder / "tables" / "work" / "part-00001.parquet").write_bytes(b"")
-        (folder / "serving" / ".sorting").mkdir()
+        (folder / "serving" / SCRATCH_FOLDER).mkdir()
         assert "files_are_listed" in broken(folder)
 
 

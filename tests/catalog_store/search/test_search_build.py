@@ -13,6 +13,7 @@ from catalog_store.search.credits import Artists
 from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.search_build import build_search
 from catalog_store.search.search_index import SearchIndex
+from catalog_store.snapshot import SCRATCH_FOLDER
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table, write_table
 from tests.catalog_store.pickled_jobs import run_pickled
@@ -124,7 +125,7 @@ def test_small_blocks_many_partitions_and_another_runner_give_the_same_bytes(
     # The buckets of the delta, which is empty, follow the partitions.
     for path in sorted(path for path in (tmp_path / "whole").iterdir() if path.is_file() and path.name != "format.json"):
         assert path.read_bytes() == (tmp_path / "split" / path.name).read_bytes(), path.name
-    assert not (tmp_path / "split" / ".parts").exists()
+    assert not (tmp_path / "split" / SCRATCH_FOLDER).exists()
 
 
 def test_posting_lists_keep_the_most_popular(tables: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
