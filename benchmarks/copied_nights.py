@@ -58,8 +58,8 @@ def run_all(paths: BuildPaths, snapshot: str) -> dict[str, Usage]:
 def print_shares(some: dict[str, Usage], full: dict[str, Usage]) -> None:
     """Print the processor seconds of each step, in full and in a night."""
     print(f"\n| {'step':14} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
-    sums = [sum(usage.cpu_seconds for usage in run.values()) for run in (full, some)]
-    for name, whole, part in [*((name, full[name].cpu_seconds, some[name].cpu_seconds) for name in full), ("sum", *sums)]:
+    lines = [(name, full[name].cpu_seconds, some[name].cpu_seconds) for name in full]
+    for name, whole, part in [*lines, ("sum", sum(line[1] for line in lines), sum(line[2] for line in lines))]:
         print(f"| {name:14} | {whole:.1f} | {part:.1f} | {part / whole if whole else 1:.0%} |", flush=True)
 
 

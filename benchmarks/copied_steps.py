@@ -211,7 +211,11 @@ def publish_tables(paths: BuildPaths, name: str) -> None:
 def list_steps(snapshot: str = "copied") -> dict[str, Callable[[BuildPaths], object]]:
     """Return what each step does, in the order of a build. `snapshot`: the name that the last one publishes."""
     steps = [*linkage_assets.list_steps(), *identity_assets.list_steps(), *catalog_assets.list_steps()]
-    alone = {"recognition": build_recognition, "gate": count_figures, "snapshot": partial(publish_tables, name=snapshot)}
+    alone: dict[str, Callable[[BuildPaths], object]] = {
+        "recognition": build_recognition,
+        "gate": count_figures,
+        "snapshot": partial(publish_tables, name=snapshot),
+    }
     return {
         **{step.name: partial(write_table_step, step) for step in steps},
         **{name: partial(run_alone, name, work) for name, work in alone.items()},

@@ -104,6 +104,11 @@ class DatedOrder:
             found[is_new] = self.delta.ids[in_delta[is_new]]
         return found
 
+    def read_all_ids(self, listed: RankList) -> NDArray[np.unsignedinteger]:
+        """Return the ids of a list in any order. That takes no merge of base and delta."""
+        found = self.base.ids[listed.read_base()]
+        return np.concatenate([found, self.read_ids(listed.added)]) if len(listed.added) else found
+
     def read_stamp(self, rank: int) -> int:
         """Return the stamp of a rank."""
         layer, number = self._locate(rank)

@@ -72,8 +72,15 @@ class RankList:
                 return numbers
             gone = bisect_right(self.removed.data, first[-1])
             if reach >= min(count + gone, len(self.base)):
-                return numbers[~find_members(self.removed[:gone], numbers)][:count]
+                stays = np.ones(len(numbers), dtype=np.bool_)
+                # All removed ones are on the list, and few are.
+                stays[np.searchsorted(numbers, self.removed[:gone])] = False
+                return numbers[stays][:count]
             reach = count + gone
+
+    def read_base(self) -> Numbers:
+        """Return all numbers of the base that were not removed."""
+        return self._read_base(len(self.base))
 
     def find_members(self, candidates: Ranks) -> NDArray[np.bool_]:
         """Return which candidates are on the list."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from catalog_store.cursors import CursorCodec
+    from catalog_store.lists.dated_order import DatedOrder
     from catalog_store.lists.list_index import ListIndex
     from catalog_store.lists.rank_list import RankList, Ranks
     from catalog_store.serving.store import ServingStore
@@ -72,6 +73,11 @@ class _FilterRanks:
     def find_first(self, count: int) -> Ranks:
         """Return the first `count` ranks."""
         return intersect_lists(self._slice_lists(), count)
+
+    def read_ids(self, order: DatedOrder) -> NDArray[np.unsignedinteger]:
+        """Return the ids of all tracks in any order."""
+        lists = self._slice_lists()
+        return order.read_all_ids(lists[0]) if len(lists) == 1 else order.read_ids(intersect_lists(lists, self.count_at_most()))
 
     def find_passing(self, ranks: Ranks) -> NDArray[np.bool_]:
         """Return which ranks pass the filters."""
@@ -123,15 +129,15 @@ def _page_random(lists: ListIndex, choice: _FilterRanks, limit: int, place: Plac
     places = (
         _walk_positions(lists, choice, shuffle, place.id, limit + 1, most)
         if is_dense
-        else _sort_positions(lists, choice, shuffle, place.id, most)
+        else _sort_positions(lists, choice, shuffle, place.id)
     )
     ids = shuffle.find_numbers(places[:limit]).tolist()
     return ids, Place(place.score, place.popularity, int(places[limit])) if len(places) > limit else None
 
 
-def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int, most: int) -> NDArray[np.uint64]:
+def _sort_positions(lists: ListIndex, choice: _FilterRanks, shuffle: Shuffle, start: int) -> NDArray[np.uint64]:
     """Return all positions from `start` on, ascending."""
-    ids = lists.tracks.read_ids(choice.find_first(most))
+    ids = choice.read_ids(lists.tracks)
     # A later build may hold ids above the bits of the cursor. They are not part of this order.
     places = shuffle.find_places(ids[ids < shuffle.size])
     return np.sort(places[places >= np.uint64(start)])

@@ -52,60 +52,71 @@ LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
 NODES_PER_BLOCK = 250_000
 """Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
 
-_HERE = "SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE NOT is_bare AND NOT is_placeholder"
-_WORKS = "SELECT node, key_no, count(*)::INT AS works FROM here GROUP BY ALL"
+_HERE = """
+SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE key_no BETWEEN {first} AND {last} AND NOT is_bare AND NOT is_placeholder
+"""
+_WORKS = "SELECT node, key_no, count(*)::INT AS works FROM here WHERE key_no BETWEEN {first} AND {last} GROUP BY ALL"
 """A node has one key."""
 _SAME_NAME = f"""
 SELECT s.*, s.shared = 1 AND least(a.works, b.works) >= {FEW_WORKS} AS is_single FROM (
     SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared, min(recording_id) AS recording_id
-    FROM (FROM here WHERE key_no % {{parts}} = {{part}}) a JOIN (FROM here WHERE key_no % {{parts}} = {{part}}) b
+    FROM (FROM here WHERE key_no BETWEEN {{first}} AND {{last}}) a JOIN (FROM here WHERE key_no BETWEEN {{first}} AND {{last}}) b
     USING (recording_id, key_no) WHERE a.node < b.node GROUP BY ALL
-) s JOIN (FROM works WHERE key_no % {{parts}} = {{part}}) a ON a.node = s.node_a
-JOIN (FROM works WHERE key_no % {{parts}} = {{part}}) b ON b.node = s.node_b
+) s JOIN (FROM works WHERE key_no BETWEEN {{first}} AND {{last}}) a ON a.node = s.node_a
+JOIN (FROM works WHERE key_no BETWEEN {{first}} AND {{last}}) b ON b.node = s.node_b
 """
 """Pairs of one name on common recordings; `is_single`: a single one, which is too little for a tie."""
+_LINKED_PAIR = """
+SELECT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b
+FROM source_link l
+JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
+JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
+WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist'
+"""
 # The strongest tie wins in identity.py. So a link goes before a common name, and a common name before two names (half of TIE).
 _TIE = f"""
 SELECT node_a, node_b, max(strength)::DOUBLE AS strength FROM (
     SELECT node_a, node_b, {TIE} + shared AS strength FROM same_name WHERE NOT is_single
     UNION ALL SELECT node_a, node_b, {TIE} / 2 + shared FROM other_tie
-    UNION ALL
-    SELECT least(a.node, b.node), greatest(a.node, b.node), {LINKED}
-    FROM source_link l
-    JOIN node a ON a.platform = l.platform AND a.artist_id = l.entity_id
-    JOIN node b ON b.platform = l.target_platform AND b.artist_id = l.target_id
-    WHERE l.entity_kind = 'artist' AND l.target_kind = 'artist'
-) GROUP BY ALL
+    UNION ALL SELECT node_a, node_b, {LINKED} FROM linked_pair
+) WHERE node_a % {{parts}} = {{part}} GROUP BY ALL
 """
 _LEAD = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node
-WHERE position = 0 AND role = 'primary' AND NOT is_bare AND NOT is_placeholder
+WHERE key_no BETWEEN {first} AND {last} AND position = 0 AND role = 'primary' AND NOT is_bare AND NOT is_placeholder
+"""
+_DISPUTED = """
+WITH part AS (FROM lead WHERE recording_id % {parts} = {part})
+FROM part SEMI JOIN (SELECT recording_id FROM part GROUP BY recording_id HAVING min(key_no) < max(key_no)) USING (recording_id)
+"""
+_LED_PAIR = """
+SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared
+FROM disputed a JOIN disputed b USING (recording_id) WHERE a.node < b.node AND a.key_no <> b.key_no GROUP BY ALL
 """
 _OTHER_NAME = """
-WITH disputed AS (
-    FROM lead SEMI JOIN (SELECT recording_id FROM lead GROUP BY recording_id HAVING min(key_no) < max(key_no)) USING (recording_id)
-)
 SELECT p.*, x.key AS key_a, y.key AS key_b, x.key_no AS no_a, y.key_no AS no_b, v.works AS a, w.works AS b,
     l.node_a IS NOT NULL AS is_listed
-FROM (
-    SELECT a.node AS node_a, b.node AS node_b, count(*)::INT AS shared
-    FROM disputed a JOIN disputed b USING (recording_id) WHERE a.node < b.node AND a.key_no <> b.key_no GROUP BY ALL
-) p JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b JOIN works v ON v.node = p.node_a JOIN works w ON w.node = p.node_b
+FROM led_pair p JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b
+JOIN works v ON v.node = p.node_a JOIN works w ON w.node = p.node_b
 LEFT JOIN listed_pair l ON l.node_a = p.node_a AND l.node_b = p.node_b WHERE x.platform <> y.platform
 """
+_NAMED_CREDIT = """
+SELECT platform, external_id, key_no FROM credit_node
+SEMI JOIN (SELECT no_a AS key_no FROM other_name UNION SELECT no_b FROM other_name) USING (key_no)
+"""
 _TOGETHER = """
-WITH mine AS (
-    SELECT DISTINCT platform, external_id, key_no FROM credit_node
-    SEMI JOIN (SELECT no_a AS key_no FROM other_name UNION SELECT no_b FROM other_name) USING (key_no)
-)
+WITH mine AS (SELECT DISTINCT * FROM named_credit WHERE hash(external_id) % {parts} = {part})
 SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_a JOIN mine b ON b.key_no = o.no_b
     AND b.platform = a.platform AND b.external_id = a.external_id
 """
 """Pairs of names that one record lists together. They belong to two artists."""
 
+# Pairs of `same_name` join no two names.
 _NAME_EDGE = """
 SELECT DISTINCT x.key_no AS one, y.key_no AS other
-FROM (SELECT node_a, node_b FROM tie UNION ALL SELECT node_a, node_b FROM listed_pair) p
+FROM (
+    SELECT node_a, node_b FROM other_tie UNION ALL SELECT node_a, node_b FROM linked_pair UNION ALL SELECT node_a, node_b FROM listed_pair
+) p
 JOIN node x ON x.node = p.node_a JOIN node y ON y.node = p.node_b WHERE x.key_no <> y.key_no
 """
 _BLOCK_NODE = """
@@ -118,7 +129,7 @@ _IN_BLOCK = "SELECT p.*, n.block FROM {pairs} p JOIN (SELECT node AS node_a, blo
 
 def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
     """Yield every node with its group in blocks: node, group (the smallest node)."""
-    bench.keep("here", _HERE)
+    bench.keep_ranges("here", _HERE, count_keys(bench), bench.count("credit_node"))
     blocks = range(1 + int(bench.read_frame("SELECT count(*) FROM node").item()) // NODES_PER_BLOCK)
     # Evidence is collected for the blocks that a killed build has not grouped. It costs less than the texts before it.
     is_open = not bench.checkpoints.is_finished("group", len(blocks))
@@ -130,13 +141,20 @@ def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
     yield from map(read_spilled, files)
 
 
+def count_keys(bench: Workbench) -> int:
+    """Return a number above the keys of all nodes."""
+    return 1 + int(bench.read_frame("SELECT coalesce(max(key_no), 0) FROM node").item())
+
+
 def _collect_evidence(bench: Workbench, blocks: range) -> None:
     """Make the ties of all blocks, their open pairs, and the facts about these."""
-    bench.keep("works", _WORKS)
+    keys, rows = count_keys(bench), bench.count("here")
+    bench.keep_ranges("works", _WORKS, keys, rows)
     find_listed_pairs(bench)
-    bench.keep_parts("same_name", _SAME_NAME, bench.count("here"))
+    bench.keep_ranges("same_name", _SAME_NAME, keys, rows)
     bench.load("other_tie", _find_other_names(bench))
-    bench.keep("tie", _TIE)
+    bench.keep("linked_pair", _LINKED_PAIR)
+    bench.keep_parts("tie", _TIE, bench.count("same_name"))
     _cut_blocks(bench, len(blocks))
     # Most names have one bearer after the ties. Facts are collected for the clusters of open pairs alone.
     found = bench.checkpoints.run("find_open", partial(_find_open, bench), blocks, Pool(1, None))
@@ -181,7 +199,7 @@ def _cut_blocks(bench: Workbench, blocks: int) -> None:
     bench.keep("block_node", _BLOCK_NODE.format(blocks=blocks))
     bench.keep("block_tie", _IN_BLOCK.format(pairs="tie"))
     bench.keep("block_listed", _IN_BLOCK.format(pairs="listed_pair"))
-    bench.drop("works", "other_name", "other_tie", "lead", "tie", "listed_pair", "name_family")
+    bench.drop("works", "other_name", "other_tie", "lead", "tie", "linked_pair", "listed_pair", "name_family")
     bench.keep("open_pair", _OPEN_PAIR)
     bench.keep("open_node", 'SELECT node, node AS "group", 0 AS block FROM node LIMIT 0')
 
@@ -199,11 +217,15 @@ def _find_other_names(bench: Workbench) -> pl.DataFrame:
 
     One name must be a spelling of the other, or be listed with it.
     """
-    bench.keep("lead", _LEAD)
+    bench.keep_ranges("lead", _LEAD, count_keys(bench), bench.count("here"))
+    bench.keep_parts("disputed", _DISPUTED, bench.count("lead"))
+    bench.keep("led_pair", _LED_PAIR)
     bench.keep("other_name", _OTHER_NAME)
-    pairs = bench.read_frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(
-        bench.read_frame(_TOGETHER), on=["no_a", "no_b"], how="anti"
-    )
+    bench.drop("disputed", "led_pair")
+    bench.keep("named_credit", _NAMED_CREDIT)
+    together = bench.read_parts(_TOGETHER, bench.count("named_credit"))
+    bench.drop("named_credit")
+    pairs = bench.read_frame("SELECT * FROM other_name ORDER BY node_a, node_b").join(together, on=["no_a", "no_b"], how="anti")
     mostly = 2 * pl.col("shared") >= pl.min_horizontal("a", "b")
     scripts = (pl.col("key_a").str.contains("[a-z]") != pl.col("key_b").str.contains("[a-z]")) & (pl.col("shared") >= LEAST_FOR_SCRIPTS)
     short = pl.Series([is_short_form(*keys) for keys in pairs.select("key_a", "key_b").iter_rows()], dtype=pl.Boolean)
@@ -269,16 +291,19 @@ def _find_open_pairs(nodes: pl.DataFrame, clusters: pl.DataFrame, listed: pl.Dat
 _OPEN_PAIR = """
 SELECT node AS node_a, node AS node_b, key AS key_a, key AS key_b, false AS is_owned, 0 AS block FROM node LIMIT 0
 """
+_OPEN_CREDIT = """
+SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, c.position = 0 AS is_lead
+FROM credit_node c JOIN open_node o USING (node)
+"""
 _OPEN_RECORD = """
-SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, bool_or(c.position = 0) AS is_lead
-FROM credit_node c JOIN open_node o USING (node) GROUP BY ALL
+SELECT * EXCLUDE (is_lead), bool_or(is_lead) AS is_lead FROM open_credit WHERE hash(external_id) % {parts} = {part} GROUP BY ALL
 """
 _OPEN_TEXT = """
 SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release WHERE label_name IS NOT NULL
 """
 _OWN_RECORD = "FROM open_record WHERE is_lead"
 """The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
-_OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record GROUP BY node"
+_OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record WHERE node % {parts} = {part} GROUP BY node"
 _OWN_RELEASE = """
 WITH o AS (FROM own_record WHERE hash(external_id) % {parts} = {part})
 SELECT node, platform, s.release_id FROM o JOIN (
@@ -354,8 +379,10 @@ JOIN open_cluster c USING (node) ORDER BY block
 def _collect_facts(bench: Workbench) -> None:
     """Make `open_fact`, the facts about open clusters: node (the cluster), kind, value, distinct, bearers, block; and `open_works`."""
     # The order matters: each step reads those before it.
-    bench.keep("open_record", _OPEN_RECORD)
-    bench.keep("open_works", _OPEN_WORKS)
+    bench.keep("open_credit", _OPEN_CREDIT)
+    bench.keep_parts("open_record", _OPEN_RECORD, bench.count("open_credit"))
+    bench.drop("open_credit")
+    bench.keep_parts("open_works", _OPEN_WORKS, bench.count("open_record"))
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
     bench.keep_parts("own_release", _OWN_RELEASE, bench.count("own_record"))

@@ -14,6 +14,7 @@ from catalog_store.name_keys import build_name_key_expr, compact_expr
 from catalog_store.platforms import CATALOG_A, CATALOG_B
 from pipeline.build.name_forms import render_shown_name_sql
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
+from pipeline.build.workbench import cut_ranges
 
 if TYPE_CHECKING:
     from pipeline.build.workbench import Workbench
@@ -41,7 +42,8 @@ _EDITED = (CATALOG_B, CATALOG_A)
 
 _LISTED = """
 SELECT a.artist_id, n.platform, s.name, s.sort_name, s.popularity, s.aliases
-FROM node_artist a JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
+FROM (FROM node_artist WHERE artist_id BETWEEN {first} AND {last}) a
+JOIN node n USING (node) JOIN source_artist s ON s.platform = n.platform AND s.artist_id = n.artist_id
 """
 # Not among the names of `listed_artist`, which vote for the name to show.
 _LEGAL = """
@@ -50,7 +52,7 @@ FROM node_artist a JOIN node n USING (node) JOIN source_legal_name l ON l.platfo
 """
 _CREDITED = """
 SELECT a.artist_id, n.platform AS voter, c.platform, c.name, count(*) AS times
-FROM node_artist a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
+FROM (FROM node_artist WHERE artist_id BETWEEN {first} AND {last}) a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
 """
 _CREDITED_ON_RELEASE = f"""
 SELECT DISTINCT a.artist_id, c.platform, c.name
@@ -63,6 +65,7 @@ JOIN node_artist a USING (node)
 
 # `Beatles, The` stands for `The Beatles` wherever it is printed, so it needs no other witness.
 _ARTICLE_BEHIND = "'^(.+), (The)$', '\\2 \\1'"
+_IN_RANGE = "artist_id BETWEEN {first} AND {last}"
 _SHOWN = f"regexp_replace(trim({render_shown_name_sql('name')}), {_ARTICLE_BEHIND})"
 _IS_EDITED = f"platform IN {_EDITED}"
 
@@ -70,33 +73,35 @@ _IS_EDITED = f"platform IN {_EDITED}"
 _FORM = f"""
 SELECT artist_id, name, sum(votes)::BIGINT AS votes, min(rank)::INT AS rank, bool_or(is_edited) AS is_edited FROM (
     SELECT artist_id, {_SHOWN} AS name, {VOTE} AS votes, {render_rank_sql(ARTIST_NAME)} AS rank, {_IS_EDITED} AS is_edited
-    FROM listed_artist
+    FROM listed_artist WHERE {_IN_RANGE}
     UNION ALL
     SELECT artist_id, name, {VOTE} * times // sum(times) OVER (PARTITION BY artist_id, voter),
         {len(ARTIST_NAME)} + {render_rank_sql(ARTIST_NAME, "voter")}, false
-    FROM (SELECT artist_id, voter, {_SHOWN} AS name, sum(times)::BIGINT AS times FROM credited_artist GROUP BY ALL)
+    FROM (SELECT artist_id, voter, {_SHOWN} AS name, sum(times)::BIGINT AS times FROM credited_artist WHERE {_IN_RANGE} GROUP BY ALL)
     UNION ALL
-    SELECT artist_id, {_SHOWN}, 0, {3 * len(ARTIST_NAME)}, false FROM credited_on_release
+    SELECT artist_id, {_SHOWN}, 0, {3 * len(ARTIST_NAME)}, false FROM credited_on_release WHERE {_IN_RANGE}
 ) GROUP BY artist_id, name
 """
-_CONTESTED_FORM = """
-SELECT f.* FROM artist_form f SEMI JOIN (SELECT artist_id FROM artist_form GROUP BY artist_id HAVING count(*) > 1) USING (artist_id)
-ORDER BY artist_id, name
+_CONTESTED_FORM = f"""
+WITH form AS (FROM artist_form WHERE {_IN_RANGE})
+FROM form SEMI JOIN (SELECT artist_id FROM form GROUP BY artist_id HAVING count(*) > 1) USING (artist_id) ORDER BY artist_id, name
 """
 
 _ARTIST = f"""
 SELECT artist_id, name, sort_name, 0 AS release_count, 0 AS recording_count, coalesce(popularity, 0) AS popularity
 FROM (
-    FROM chosen_name UNION ALL SELECT artist_id, name FROM artist_form ANTI JOIN chosen_name USING (artist_id)
+    FROM chosen_name WHERE {_IN_RANGE}
+    UNION ALL SELECT artist_id, name FROM (FROM artist_form WHERE {_IN_RANGE})
+    ANTI JOIN (FROM chosen_name WHERE {_IN_RANGE}) USING (artist_id)
 ) LEFT JOIN (
     SELECT artist_id, max(popularity) AS popularity,
         arg_min(sort_name, struct_pack(a := {render_rank_sql(ARTIST_NAME)}, b := sort_name)) AS sort_name
-    FROM listed_artist GROUP BY artist_id
+    FROM listed_artist WHERE {_IN_RANGE} GROUP BY artist_id
 ) USING (artist_id)
 """
 
 _ALIAS = f"""
-SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM artist a JOIN (
+SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM (FROM artist WHERE {_IN_RANGE}) a JOIN (
     SELECT artist_id, {render_shown_name_sql("name")} AS alias, 'name' AS kind, platform FROM listed_artist
     UNION ALL SELECT artist_id, unnest(aliases), 'alias', platform FROM listed_artist
     UNION ALL SELECT artist_id, sort_name, 'sort_name', platform FROM listed_artist
@@ -104,20 +109,26 @@ SELECT DISTINCT a.artist_id, f.alias, f.kind, f.platform FROM artist a JOIN (
     UNION ALL SELECT artist_id, {render_shown_name_sql("name")}, 'credit', platform FROM (
         SELECT artist_id, name, platform FROM credited_artist UNION ALL SELECT artist_id, name, platform FROM credited_on_release
     ) WHERE platform <> '{NAME_ONLY}'
-) f USING (artist_id) WHERE f.alias <> a.name AND trim(f.alias) <> ''
+) f USING (artist_id) WHERE f.{_IN_RANGE} AND f.alias <> a.name AND trim(f.alias) <> ''
 """
 
 
 def write_artist_names(bench: Workbench) -> dict[str, int]:
     """Write `artist` (counts still 0) and `artist_alias`, and return row counts."""
-    bench.keep("listed_artist", _LISTED)
+    # All that is known of an artist is in one range of ids.
+    end, rows = 1 + int(bench.read_frame("SELECT coalesce(max(artist_id), 0) FROM node_artist").item()), bench.count("node_artist")
+    bench.keep_ranges("listed_artist", _LISTED, end, rows)
     bench.keep("legal_artist", _LEGAL)
-    bench.keep("credited_artist", _CREDITED)
+    bench.keep_ranges("credited_artist", _CREDITED, end, rows)
     bench.keep_parts("credited_on_release", _CREDITED_ON_RELEASE, bench.count("release_credit"))
-    bench.keep("artist_form", _FORM)
+    rows = bench.count("credited_artist")
+    bench.keep_ranges("artist_form", _FORM, end, rows)
     # Most artists have one name everywhere, so few names are compared outside the database.
-    bench.load("chosen_name", choose_names(bench.read_frame(_CONTESTED_FORM)))
-    return {"artists": bench.write("artist", _ARTIST), "artist_aliases": bench.write("artist_alias", _ALIAS)}
+    bench.load_blocks("chosen_name", (choose_names(bench.read_frame(sql)) for sql in cut_ranges(_CONTESTED_FORM, end, rows)))
+    return {
+        "artists": bench.write_in_turn("artist", cut_ranges(_ARTIST, end, rows)),
+        "artist_aliases": bench.write_in_turn("artist_alias", cut_ranges(_ALIAS, end, rows)),
+    }
 
 
 def choose_names(forms: pl.DataFrame) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A, INPUTS
-from pipeline.build.artist_evidence import group_artists
+from pipeline.build.artist_evidence import count_keys, group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
@@ -88,8 +88,13 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         _number_nodes(bench)
         _find_nodes_of_credits(bench)
         bench.load_blocks("node_group", group_artists(bench))
-        bench.keep("used_group", _USED_GROUP)
+        bench.keep_ranges("credited_alone", _CREDITED_ALONE, count_keys(bench), bench.count("here"))
         bench.drop("here")
+        bench.keep_parts("bare_release", _BARE_RELEASE, bench.count("release_credit"))
+        # A group of several ranges is listed several times.
+        nodes = bench.count("node")
+        bench.keep_ranges("used_group", _USED_GROUP, nodes + 1, nodes)
+        bench.drop("credited_alone", "bare_release")
         assign_node_ids(bench, "artist", _MEMBER)
         return {
             "source_credits": _write_source_credit(bench),
@@ -332,11 +337,17 @@ JOIN (SELECT artist_id AS key, node, key_no, is_placeholder FROM node WHERE plat
 
 
 # A name that occurs only beside an artist of that name credited by id needs no artist of its own: it would be one more id of the name.
+_CREDITED_ALONE = """
+SELECT DISTINCT c.node FROM (FROM credit_node WHERE is_bare AND key_no BETWEEN {first} AND {last}) c
+ANTI JOIN (FROM here WHERE key_no BETWEEN {first} AND {last}) USING (recording_id, key_no)
+"""
+_BARE_RELEASE = """
+SELECT DISTINCT k.key FROM (FROM release_credit WHERE artist_id IS NULL AND hash(name) % {parts} = {part})
+JOIN (FROM name_key WHERE hash(name) % {parts} = {part}) k USING (name)
+"""
 _USED_GROUP = f"""
-SELECT DISTINCT "group" FROM node JOIN node_group USING (node) WHERE is_used AND (
-    platform <> '{NAME_ONLY}'
-    OR node IN (SELECT c.node FROM credit_node c ANTI JOIN here USING (recording_id, key_no) WHERE c.is_bare)
-    OR artist_id IN (SELECT k.key FROM release_credit r JOIN name_key k USING (name) WHERE r.artist_id IS NULL)
+SELECT DISTINCT "group" FROM (FROM node WHERE node BETWEEN {{first}} AND {{last}}) JOIN node_group USING (node) WHERE is_used AND (
+    platform <> '{NAME_ONLY}' OR node IN (FROM credited_alone) OR artist_id IN (FROM bare_release)
 )
 """
 """An artist whom nobody credits gets no id and no row. Listed without works, it only supports the group that it joined."""

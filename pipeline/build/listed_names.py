@@ -31,13 +31,16 @@ _NAMED = """
 SELECT platform, artist_id, name FROM source_artist SEMI JOIN (FROM name_key SEMI JOIN concerned_key USING (key)) USING (name)
 ORDER BY platform, artist_id
 """
-_LISTED_PAIR = """
+_LISTED_KEY = """
 SELECT least(a.node, b.node) AS node_a, greatest(a.node, b.node) AS node_b, bool_or(o.owner_key IS NOT NULL) AS is_owned
-FROM listed l JOIN alias_key k USING (name) JOIN node a USING (platform, artist_id)
-JOIN node b ON b.key = k.key LEFT JOIN alias_owner o ON o.alias_key = b.key AND o.owner_key = a.key
+FROM listed l JOIN (FROM alias_key WHERE hash(key) % {parts} = {part}) k USING (name) JOIN node a USING (platform, artist_id)
+JOIN (FROM node WHERE hash(key) % {parts} = {part}) b ON b.key = k.key
+LEFT JOIN alias_owner o ON o.alias_key = b.key AND o.owner_key = a.key
 WHERE a.key <> b.key AND a.platform <> b.platform AND b.platform <> 'name' AND NOT a.is_placeholder AND NOT b.is_placeholder
 GROUP BY ALL
 """
+# Two artists may list each other, each the key of the other.
+_LISTED_PAIR = "SELECT node_a, node_b, bool_or(is_owned) AS is_owned FROM listed_key_pair GROUP BY ALL"
 
 
 def find_listed_pairs(bench: Workbench) -> None:
@@ -48,5 +51,6 @@ def find_listed_pairs(bench: Workbench) -> None:
     bench.load("alias_key", names.with_columns(key=build_artist_key(pl.col("name"))))
     bench.keep("concerned_key", _CONCERNED_KEY)
     bench.load("alias_owner", find_alias_owners(bench.read_frame(_CONCERNED), bench.read_frame(_NAMED), aliases))
+    bench.keep_parts("listed_key_pair", _LISTED_KEY, bench.count("node"))
     bench.keep("listed_pair", _LISTED_PAIR)
-    bench.drop("listed", "alias_key", "alias_owner", "concerned_key")
+    bench.drop("listed_key_pair", "listed", "alias_key", "alias_owner", "concerned_key")

@@ -10,7 +10,7 @@ import re
 import shutil
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeVar
 
@@ -90,6 +90,14 @@ class QuerySteps:
         """
         parts = 1 + rows // ROWS_PER_JOIN
         self.keep_in_turn(name, (_choose_part(sql, part, parts) for part in range(parts)))
+
+    def keep_ranges(self, name: str, sql: str, end: int, rows: int) -> None:
+        """Materialise a named step in ranges of numbers from 0 to below `end`, for joins of `rows` rows as `keep_parts` does.
+
+        `sql` has the places {first} and {last}, the bounds of a range. A step that was made in such ranges is read in them without the
+        rest, because DuckDB knows the least and the largest number of each group of rows. Each part of `keep_parts` reads all rows.
+        """
+        self.keep_in_turn(name, cut_ranges(sql, end, rows))
 
     def keep_in_turn(self, name: str, queries: Iterable[str]) -> None:
         """Materialise a named step from the results of several queries, one at least."""
@@ -321,6 +329,13 @@ class Workbench(QuerySteps):
         """Return a query for the rows of `sql`, which are a step now. A sort after joins then has the memory without the joins."""
         super().execute(f"CREATE OR REPLACE TABLE _unsorted AS {sql}")
         return "SELECT * FROM _unsorted"
+
+
+def cut_ranges(sql: str, end: int, rows: int) -> list[str]:
+    """Return the queries of `keep_ranges`."""
+    parts = 1 + rows // ROWS_PER_JOIN
+    bounds = [end * part // parts for part in range(parts + 1)]
+    return [sql.replace("{first}", str(first)).replace("{last}", str(after - 1)) for first, after in pairwise(bounds)]
 
 
 def _choose_part(sql: str, part: int, parts: int) -> str:
