@@ -36,6 +36,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.frame_texts import copy_texts
 from catalog_store.pending_files import write_aside
 from catalog_store.record_keys.numbers import hash_columns, number_record
 from catalog_store.tables import TABLES
@@ -288,7 +289,9 @@ class _File(NamedTuple):
         if rows.is_empty():
             return rows.with_columns(pl.Series(name, [], SCHEMAS[self.table][name]) for name in names)
         values = self._read_values([coded.index(name) for name in names])
-        return rows.with_columns(values[name].item().gather(rows[name]).alias(name) for name in names)
+        decoded = rows.with_columns(values[name].item().gather(rows[name]).alias(name) for name in names)
+        # Gathered texts keep all values of the file in memory. A look at some rows of every part would hold those of the catalog.
+        return copy_texts(decoded) if 2 * decoded.height < self.rows.height else decoded
 
     def _read_values(self, columns: list[int]) -> pl.DataFrame:
         """Return the distinct values of some columns, a list each."""

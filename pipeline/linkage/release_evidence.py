@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from catalog_store.name_keys import build_title_keys_frame, compact_expr
 from catalog_store.name_keys.spellings import drop_article_expr, unify_spellings_series
 from catalog_store.record_keys.numbers import number_release
@@ -57,7 +58,8 @@ def read_evidence(listed: pl.DataFrame, releases: Iterable[pl.DataFrame]) -> pl.
     numbered = (rows.with_columns(release=number_release()).filter(pl.col("release").is_in(wanted)) for rows in releases)
     known = pl.concat(
         [pl.DataFrame(schema={"release": pl.UInt64, "title": pl.String, "release_date": pl.String})]
-        + [rows.select("release", "title", "release_date") for rows in numbered]
+        # Else the titles of all releases stay in memory.
+        + [copy_texts(rows.select("release", "title", "release_date")) for rows in numbered]
     )
     is_concert = known["title"].str.contains(_CONCERT)
     # The stem leaves out what editions add: `(Deluxe Edition)`, `- EP`.

@@ -170,6 +170,17 @@ def test_distinct_values_take_less_than_half_of_their_bytes(files: Path, tmp_pat
     assert atoms.read_rows("atom_member", ["title_key"])["title_key"].to_list() == titles
 
 
+def test_looked_up_rows_do_not_keep_the_texts_of_their_part(files: Path, tmp_path: Path) -> None:
+    titles = [f"a title of its own for track {number}" for number in range(10_000)]
+    atoms = write_members(files, tmp_path / "tables", make_members([{"title_key": title} for title in titles]))
+    for found in (
+        atoms.read_atom_rows("atom_member", pl.Series([77]), ["title_key"]),
+        atoms.read_rows("atom_member", ["title_key"], pl.col("atom_id") == 77),
+    ):
+        assert found["title_key"].to_list() == [titles[77]]
+        assert found.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size() < 10_000
+
+
 def test_look_that_finds_no_atom_returns_the_types_of_all_columns(files: Path, tmp_path: Path) -> None:
     atoms = write_members(files, tmp_path / "tables", make_members([{"title_key": "a"}]))
     assert atoms.read_atom_rows("atom_member", pl.Series([7])).schema == mapped_atoms.SCHEMAS["atom_member"]
