@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import duckdb
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
@@ -13,7 +17,7 @@ from catalog_store.row_shuffle import write_run
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import workbench
-from pipeline.build.workbench import Workbench, open_workbench
+from pipeline.build.workbench import QuerySteps, Workbench, open_workbench
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.duckdb_session import MemoryShortageError
 from pipeline.paths import BuildPaths
@@ -185,3 +189,32 @@ def test_step_in_parts_fits_where_its_groups_together_do_not(tmp_path: Path, mon
         monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 250_000)
         bench.keep_parts("sizes", query, rows)
         assert bench.read_frame("SELECT sum(size) FROM sizes").item() == rows
+
+
+@given(rows=st.integers(0, 40), end=st.integers(1, 60), at_once=st.integers(1, 50))
+def test_ranges_hold_every_number_once(rows: int, end: int, at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
+        patch.setattr(workbench, "ROWS_PER_JOIN", at_once)
+        steps = QuerySteps(connection)
+        steps.keep_ranges("numbers", f"SELECT i FROM range({end}) r(i) WHERE i BETWEEN {{first}} AND {{last}}", end, rows)
+        assert sorted(steps.read_frame("FROM numbers")["i"]) == list(range(end))
+
+
+def test_range_of_a_step_that_was_made_in_ranges_reads_no_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 1_000_000
+    monkeypatch.setattr(workbench, "ROWS_PER_JOIN", rows // 8)
+    # The numbers of neighbouring rows are far apart.
+    mixed = f"SELECT (i * 7919) % {rows} AS number FROM range({rows}) r(i) WHERE number BETWEEN {{first}} AND {{last}}"
+    with open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        bench.keep_ranges("made", mixed, rows, rows)
+        bench.keep_parts("mixed", f"SELECT (i * 7919) % {rows} AS number FROM range({rows}) r(i) WHERE i % {{parts}} = {{part}}", rows)
+        scanned = [_count_scanned(bench, name, rows // 2, rows // 2 + rows // 10) for name in ("made", "mixed")]
+    assert scanned[0] < rows / 2 < scanned[1]
+
+
+def _count_scanned(bench: Workbench, table: str, first: int, last: int) -> int:
+    """Return the rows that a query of a range scans."""
+    bench.execute("SET enable_profiling = 'no_output'")
+    bench.execute(f"SELECT count(*) FROM {table} WHERE number BETWEEN {first} AND {last}").fetchall()
+    (scanned,) = re.findall(r'"rows_scanned": (\d+)', str(bench.connection.get_profiling_information()))
+    return int(scanned)
