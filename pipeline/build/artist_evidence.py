@@ -111,7 +111,7 @@ SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_
 """
 """Pairs of names that one record lists together. They belong to two artists."""
 
-# Pairs of `same_name` join no two names.
+# The artists of a pair in `same_name` have one name, so these pairs join no others.
 _NAME_EDGE = """
 SELECT DISTINCT x.key_no AS one, y.key_no AS other
 FROM (
