@@ -52,6 +52,9 @@ LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
 NODES_PER_BLOCK = 250_000
 """Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
 
+ROWS_OF_NUMBERS = 4
+"""Rows of three numbers that take the memory of one row with texts: each range of `here` reads all credits."""
+
 _HERE = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE key_no BETWEEN {first} AND {last} AND NOT is_bare AND NOT is_placeholder
 """
@@ -129,7 +132,7 @@ _IN_BLOCK = "SELECT p.*, n.block FROM {pairs} p JOIN (SELECT node AS node_a, blo
 
 def group_artists(bench: Workbench) -> Iterator[pl.DataFrame]:
     """Yield every node with its group in blocks: node, group (the smallest node)."""
-    bench.keep_ranges("here", _HERE, count_keys(bench), bench.count("credit_node"))
+    bench.keep_ranges("here", _HERE, count_keys(bench), bench.count("credit_node") // ROWS_OF_NUMBERS)
     blocks = range(1 + int(bench.read_frame("SELECT count(*) FROM node").item()) // NODES_PER_BLOCK)
     # Evidence is collected for the blocks that a killed build has not grouped. It costs less than the texts before it.
     is_open = not bench.checkpoints.is_finished("group", len(blocks))
@@ -149,7 +152,7 @@ def count_keys(bench: Workbench) -> int:
 def _collect_evidence(bench: Workbench, blocks: range) -> None:
     """Make the ties of all blocks, their open pairs, and the facts about these."""
     keys, rows = count_keys(bench), bench.count("here")
-    bench.keep_ranges("works", _WORKS, keys, rows)
+    bench.keep_ranges("works", _WORKS, keys, rows // ROWS_OF_NUMBERS)
     find_listed_pairs(bench)
     bench.keep_ranges("same_name", _SAME_NAME, keys, rows)
     bench.load("other_tie", _find_other_names(bench))
@@ -217,7 +220,7 @@ def _find_other_names(bench: Workbench) -> pl.DataFrame:
 
     One name must be a spelling of the other, or be listed with it.
     """
-    bench.keep_ranges("lead", _LEAD, count_keys(bench), bench.count("here"))
+    bench.keep_ranges("lead", _LEAD, count_keys(bench), bench.count("here") // ROWS_OF_NUMBERS)
     bench.keep_parts("disputed", _DISPUTED, bench.count("lead"))
     bench.keep("led_pair", _LED_PAIR)
     bench.keep("other_name", _OTHER_NAME)
