@@ -54,12 +54,16 @@ _CREDITED = """
 SELECT a.artist_id, n.platform AS voter, c.platform, c.name, count(*) AS times
 FROM (FROM node_artist WHERE artist_id BETWEEN {first} AND {last}) a JOIN node n USING (node) JOIN credit_node c USING (node) GROUP BY ALL
 """
-_CREDITED_ON_RELEASE = f"""
-SELECT DISTINCT a.artist_id, c.platform, c.name
+_KEYED_ON_RELEASE = f"""
+SELECT DISTINCT c.platform, c.name, CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END AS listing,
+    coalesce(c.artist_id, k.key) AS listed
 FROM (FROM release_credit WHERE hash(name) % {{parts}} = {{part}}) c
 JOIN (FROM name_key WHERE hash(name) % {{parts}} = {{part}}) k USING (name)
-JOIN node n ON n.platform = CASE WHEN c.artist_id IS NULL THEN '{NAME_ONLY}' ELSE c.platform END
-    AND n.artist_id = coalesce(c.artist_id, k.key)
+"""
+_CREDITED_ON_RELEASE = """
+SELECT DISTINCT a.artist_id, c.platform, c.name
+FROM (FROM keyed_on_release WHERE hash(listed) % {parts} = {part}) c
+JOIN (FROM node WHERE hash(artist_id) % {parts} = {part}) n ON n.platform = c.listing AND n.artist_id = c.listed
 JOIN node_artist a USING (node)
 """
 
@@ -120,7 +124,9 @@ def write_artist_names(bench: Workbench) -> dict[str, int]:
     bench.keep_ranges("listed_artist", _LISTED, end, rows)
     bench.keep("legal_artist", _LEGAL)
     bench.keep_ranges("credited_artist", _CREDITED, end, rows)
-    bench.keep_parts("credited_on_release", _CREDITED_ON_RELEASE, bench.count("release_credit"))
+    bench.keep_parts("keyed_on_release", _KEYED_ON_RELEASE, bench.count("release_credit"))
+    bench.keep_parts("credited_on_release", _CREDITED_ON_RELEASE, bench.count("node") + bench.count("keyed_on_release"))
+    bench.drop("keyed_on_release")
     rows = bench.count("credited_artist")
     bench.keep_ranges("artist_form", _FORM, end, rows)
     # Most artists have one name everywhere, so few names are compared outside the database.
