@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
+from catalog_store.sorted_search import search_many
 from catalog_store.tables.files import list_parts
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class IdSet:
         if not len(self._sorted):
             return ids
         # A search after the end has no entry; the last one stands in and differs.
-        at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
+        at = np.minimum(search_many(self._sorted, ids), len(self._sorted) - 1)
         lacked: NDArray[np.int64] = ids[self._sorted[at] != ids]
         return lacked
 

@@ -16,6 +16,7 @@ from catalog_store.array_files import ArrayWriter, TextWriter
 from catalog_store.folder_listing import list_folder
 from catalog_store.search.credits import split_artists
 from catalog_store.search.layout import ROLE_BITS, choose_unsigned
+from catalog_store.sorted_search import search_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ class Numbers:
 
     def look(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the number of each value; all of them are known."""
-        found: NDArray[np.uint32] = self._numbers[np.searchsorted(self._hashes, hashes)]
+        found: NDArray[np.uint32] = self._numbers[search_many(self._hashes, hashes)]
         return found
 
     def find_first(self, begin: int, end: int) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from catalog_store.search.credit_build import hash_texts, write_credits
 from catalog_store.search.layout import HASH_BITS, TAG_BITS, choose_unsigned
 from catalog_store.search.name_words import NameWords
 from catalog_store.search.titles import encode_ranks
+from catalog_store.sorted_search import search_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +86,7 @@ class ListNumbers(NamedTuple):
         asked = hash_texts(texts)
         if not len(self.hashes):
             return np.full(len(asked), ABSENT, dtype=np.uint32)
-        place = np.minimum(np.searchsorted(self.hashes, asked), len(self.hashes) - 1)
+        place = np.minimum(search_many(self.hashes, asked), len(self.hashes) - 1)
         return np.where(self.hashes[place] == asked, self.numbers[place], ABSENT)
 
 

@@ -19,6 +19,7 @@ from catalog_store.search.index_words import split_word_column
 from catalog_store.search.layout import hash_artist_word, hash_title_word
 from catalog_store.search.titles import select_titles, split_titles
 from catalog_store.search.vocabulary import sort_words
+from catalog_store.sorted_search import search_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -176,7 +177,7 @@ class _TextIndex(NamedTuple):
 
     def find(self, texts: pl.Series) -> Numbers:
         """Return the value of each text; all are known."""
-        found: Numbers = self.values[np.searchsorted(self.hashes, texts.hash(self.seed).to_numpy())]
+        found: Numbers = self.values[search_many(self.hashes, texts.hash(self.seed).to_numpy())]
         return found
 
 

@@ -23,6 +23,7 @@ from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_A
 from catalog_store.record_keys.numbers import hash_columns, number_record, number_release
 from catalog_store.row_shuffle import count_bucket_rows, write_run
+from catalog_store.sorted_search import search_many
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_rows, join_tables, write_table
 from pipeline.build.recording_index import open_recording_index
@@ -213,5 +214,5 @@ def _mark_linked(buckets: _Buckets, releases: pl.Series) -> pl.Series:
     linked, numbers = buckets.read_linked(), releases.to_numpy()
     if not len(linked):
         return pl.repeat(value=False, n=len(numbers), eager=True)
-    places = np.minimum(np.searchsorted(linked, numbers), len(linked) - 1)
+    places = np.minimum(search_many(linked, numbers), len(linked) - 1)
     return pl.Series(linked[places] == numbers)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalog_store.sorted_search import search_many
 from pipeline.linkage.sorted_runs import find_run_starts
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def label_components(nodes: Numbers, one: Numbers, other: Numbers) -> Numbers:
 
     `nodes`: sorted, distinct. `one`, `other`: the ends of each edge, all among the nodes. The order of the edges changes nothing.
     """
-    first, second = np.searchsorted(nodes, one), np.searchsorted(nodes, other)
+    first, second = search_many(nodes, one), search_many(nodes, other)
     # Most nodes have no edge: only the others take part in the search.
     joined = np.sort(np.concatenate([first, second]))
     joined = joined[find_run_starts(joined)]
     smallest: npt.NDArray[np.int64] = np.arange(len(nodes))
-    smallest[joined] = joined[_find_roots(len(joined), np.searchsorted(joined, first), np.searchsorted(joined, second))]
+    smallest[joined] = joined[_find_roots(len(joined), search_many(joined, first), search_many(joined, second))]
     return nodes[smallest]
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns
+from catalog_store.sorted_search import search_many
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import EvenTableWriter, write_table
 from pipeline.engine.pool import map_ordered
@@ -128,6 +129,6 @@ class _Index:
         """Return the places of the keys that the table has, in ascending order."""
         wanted = keys.select(hash_columns(self._columns)).to_series().to_numpy()
         # A key after the last hash has no place; any place will do, because the comparison then fails.
-        near = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
+        near = np.minimum(search_many(self._hashes, wanted), len(self._hashes) - 1)
         found: npt.NDArray[np.int64] = np.sort(self._order[near[self._hashes[near] == wanted]]) if len(self._hashes) else near[:0]
         return found

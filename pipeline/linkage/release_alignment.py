@@ -16,6 +16,7 @@ import polars as pl
 
 from catalog_store.record_keys.numbers import number_release
 from catalog_store.record_keys.place_numbers import TRACK_BITS
+from catalog_store.sorted_search import search_many
 from catalog_store.tables import TABLES
 from pipeline.linkage.damaged_names import is_rounded_to_minutes
 from pipeline.linkage.guards import (
@@ -135,7 +136,7 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
 def _look_up(numbers: pl.Series, known: pl.DataFrame) -> pl.Series:
     """Return the value of each number. `known`: numbers, all of these among them, and their values."""
     known = known.sort(known.columns[0])
-    return known.to_series(1).gather(known.to_series(0).search_sorted(numbers))
+    return known.to_series(1).gather(search_many(known.to_series(0).to_numpy(), numbers.to_numpy()))
 
 
 def _select_members(atoms: AtomSource, mark: Callable[[pl.DataFrame], npt.NDArray[np.bool_]]) -> list[pl.DataFrame]:

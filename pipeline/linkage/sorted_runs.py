@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from catalog_store.sorted_search import search_many
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -62,7 +64,7 @@ def mark_known(numbers: pl.Series, known: Numbers) -> npt.NDArray[np.bool_]:
     if not len(known):
         return np.zeros(len(numbers), dtype=bool)
     values = numbers.to_numpy()
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    places = np.minimum(search_many(known, values), len(known) - 1)
     found: npt.NDArray[np.bool_] = known[places] == values
     return found
 

@@ -22,6 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.folder_listing import list_folder
+from catalog_store.sorted_search import search_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ class KnownLines:
         """Return the number of the stored record of each line; -1 for lines that must be parsed."""
         if not len(self._sorted):
             return np.full(len(hashes), -1)
-        near = np.minimum(np.searchsorted(self._sorted, hashes), len(self._sorted) - 1)
+        near = np.minimum(search_many(self._sorted, hashes), len(self._sorted) - 1)
         rows = np.where(self._sorted[near] == hashes, self._order[near].astype(np.int64), -1)
         parts = np.searchsorted(self._starts, rows, side="right") - 1
         # The fullest parts are kept. Each is decompressed as a whole, so a few lines in each of many would cost more than parsing them.
