@@ -16,18 +16,14 @@ import os
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.copied_steps import list_steps, log_sections, run_steps
-from benchmarks.nights import find_differing_tables, print_new_bytes
+from benchmarks.nights import find_differing_tables, print_new_bytes, print_shares
 from catalog_store.published_snapshots import read_live_snapshot
 from pipeline.engine.step_process import run_in_own_process
 from pipeline.linkage.mapped_atoms import get_mapped_folder
 from pipeline.paths import BuildPaths
 from simulator.nightly import write_nightly_changes
-
-if TYPE_CHECKING:
-    from pipeline.engine.usage import Usage
 
 
 def change_staging(paths: BuildPaths, night: int) -> int:
@@ -49,18 +45,10 @@ def link_catalog(source: BuildPaths, target: BuildPaths) -> None:
     )
 
 
-def run_all(paths: BuildPaths, snapshot: str) -> dict[str, Usage]:
-    """Run all steps, and return what each took."""
+def run_all(paths: BuildPaths, snapshot: str) -> dict[str, float]:
+    """Run all steps, and return the CPU seconds of each."""
     steps = list_steps(snapshot)
-    return run_steps(paths, steps, list(steps), delete_mapped=False)
-
-
-def print_shares(some: dict[str, Usage], full: dict[str, Usage]) -> None:
-    """Print the processor seconds of each step, in full and in a night."""
-    print(f"\n| {'step':14} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
-    lines = [(name, full[name].cpu_seconds, some[name].cpu_seconds) for name in full]
-    for name, whole, part in [*lines, ("sum", sum(line[1] for line in lines), sum(line[2] for line in lines))]:
-        print(f"| {name:14} | {whole:.1f} | {part:.1f} | {part / whole if whole else 1:.0%} |", flush=True)
+    return {name: usage.cpu_seconds for name, usage in run_steps(paths, steps, list(steps), delete_mapped=False).items()}
 
 
 def main() -> None:
@@ -82,7 +70,7 @@ def main() -> None:
         print_new_bytes(before, read_live_snapshot(paths.root).folder)
     print("\nthe last night in full\n", flush=True)
     full_paths.ask_for_relink()
-    print_shares(some, run_all(full_paths, f"night-{last}"))
+    print_shares(run_all(full_paths, f"night-{last}"), some)
     print(f"\ndiffering tables: {find_differing_tables(paths, full_paths) or 'none'}")
 
 

@@ -116,6 +116,14 @@ def _have_equal_bytes(one: Path, other: Path) -> bool:
     return all(filecmp.cmp(part, other / part.name, shallow=False) for part in parts)
 
 
+def print_shares(full: dict[str, float], some: dict[str, float]) -> None:
+    """Print the CPU seconds of each stage in full and in a night, and their ratio."""
+    print(f"\n| {'stage':20} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
+    for stage in (*full, "sum"):
+        pair = [sum(costs.values()) if stage == "sum" else costs[stage] for costs in (full, some)]
+        print(f"| {stage:20} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |", flush=True)
+
+
 def print_new_bytes(before: Path, after: Path) -> None:
     """Print of each kind of files the bytes that an earlier snapshot does not have."""
     print(f"\n| {'files':24} | bytes | new | share |\n|{'---|' * 4}")
@@ -177,11 +185,8 @@ def run_night(day: Path, folder: Path, number: int) -> Path:
     full, some = (
         {f"staging {name}": cost for name, cost in costs.items()} | after for costs, after in zip(staging, (full, some), strict=True)
     )
-    print(f"\nnight {number}: {changes.height:,} source records changed\n")
-    print(f"| {'stage':20} | in full, CPU s | night, CPU s | share |\n|{'---|' * 4}")
-    for stage in (*full, "sum"):
-        pair = [sum(costs.values()) if stage == "sum" else costs[stage] for costs in (full, some)]
-        print(f"| {stage:20} | {pair[0]:.2f} | {pair[1]:.2f} | {pair[1] / pair[0] if pair[0] else 1:.0%} |")
+    print(f"\nnight {number}: {changes.height:,} source records changed")
+    print_shares(full, some)
     print_new_bytes(read_live_snapshot(day).folder, read_live_snapshot(tonight).folder)
     print(f"\ndiffering staged parts: {differing or 'none'}")
     print(f"\ndiffering tables: {find_differing_tables(BuildPaths(tonight), BuildPaths(full_root)) or 'none'}", flush=True)
