@@ -392,5 +392,5 @@ def open_workbench(paths: BuildPaths, stage: str) -> Iterator[Workbench]:
         # DuckDB spills into a folder of its own: what a killed process left there belongs to no connection.
         session = checkpoints.folder / _SESSION
         shutil.rmtree(session, ignore_errors=True)
-        with open_duckdb(session) as connection:
+        with open_duckdb(session, file=session / "steps.duckdb") as connection:
             yield Workbench(connection, paths, stage, checkpoints)

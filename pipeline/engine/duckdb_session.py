@@ -30,11 +30,14 @@ class MemoryShortageError(Exception):
 
 
 @contextmanager
-def open_duckdb(spill: Path, memory_limit: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory database that spills into `spill`. Creates the folder; the caller removes it.
+def open_duckdb(spill: Path, memory_limit: str | None = None, *, file: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database that spills into `spill`. Creates the folder; the caller removes it.
 
     `memory_limit` is that of DuckDB's buffers (default: `get_budget().database_limit`). With blocks of the result beside its buffers the
     process stays within its budget (`get_budget().process_bytes`).
+
+    `file`: a new file of the tables (default: they are in memory). DuckDB writes a table of a file once, compressed. A spilled table in
+    memory is written as it is, and again each time it was read.
     """
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -45,7 +48,9 @@ def open_duckdb(spill: Path, memory_limit: str | None = None) -> Iterator[duckdb
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    connection = duckdb.connect(config=settings)
+    connection = duckdb.connect(str(file or ":memory:"), config=settings)
+    # Nobody opens the file again.
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")
     # DuckDB takes a pool worker for an interactive session, because its main module is not a file, and would draw on standard output.
     connection.execute("SET enable_progress_bar = false")
     try:

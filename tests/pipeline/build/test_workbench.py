@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -21,9 +21,6 @@ from pipeline.build.workbench import QuerySteps, Workbench, open_workbench
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.duckdb_session import MemoryShortageError
 from pipeline.paths import BuildPaths
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = "SELECT DISTINCT 'Text ' || (i % 40) AS text, CASE WHEN i % 3 = 0 THEN 'Live' END AS version FROM range({count}) r(i)"
 
@@ -189,6 +186,21 @@ def test_step_in_parts_fits_where_its_groups_together_do_not(tmp_path: Path, mon
         monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 250_000)
         bench.keep_parts("sizes", query, rows)
         assert bench.read_frame("SELECT sum(size) FROM sizes").item() == rows
+
+
+def test_step_larger_than_the_memory_is_written_once_however_often_it_is_read(tmp_path: Path) -> None:
+    rows, byte_count = 10_000_000, 80_000_000
+    before = count_passed_bytes()
+    with use_budget(MemoryBudget(80_000_000)), open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        bench.keep("number", f"SELECT hash(i) AS number FROM range({rows}) r(i)")
+        for _ in range(4):
+            assert bench.execute("SELECT count(*) FROM number WHERE number % 2 IN (0, 1)").fetchone() == (rows,)
+    assert byte_count <= count_passed_bytes() - before < 1.5 * byte_count
+
+
+def count_passed_bytes() -> int:
+    """Return the bytes that this process has passed to the system for writing, to a disk or not."""
+    return int(re.findall(r"wchar: (\d+)", Path("/proc/self/io").read_text())[0])
 
 
 @given(rows=st.integers(0, 40), end=st.integers(1, 60), at_once=st.integers(1, 50))
