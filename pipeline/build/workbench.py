@@ -19,6 +19,7 @@ import polars as pl
 
 from catalog_store import row_shuffle
 from catalog_store.folder_listing import list_folder
+from catalog_store.memory_budget import get_budget
 from catalog_store.pending_files import write_aside
 from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.sql_text import quote_list, quote_text
@@ -50,6 +51,8 @@ _WORD = re.compile(r"\w+")
 
 ROWS_PER_JOIN = 2_000_000
 """Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
+LEAST_BUFFERS = "64MB"
+"""Buffers that `drop_buffers` leaves."""
 TEXTS_PER_BUCKET = 250_000
 """Texts that `map_texts` works on at a time: with their results some 100 MB."""
 TEXTS_FOR_A_POOL = 500_000
@@ -205,6 +208,13 @@ class Workbench(QuerySteps):
 
     def _describe(self, sql: str) -> str:
         return f"{self.stage}: {shorten(sql, SHOWN_CHARACTERS)}"
+
+    def drop_buffers(self) -> None:
+        """Give DuckDB's buffers back to the system, before much work outside of it. Later queries fill them again."""
+        # The tables are in a file, so this writes nothing. Buffers that a result on its way needs cannot go.
+        with suppress(duckdb.OutOfMemoryException):
+            self.connection.execute(f"SET memory_limit = '{LEAST_BUFFERS}'")
+        self.connection.execute(f"SET memory_limit = '{get_budget().database_limit}'")
 
     def show_inputs(self, text: str) -> None:
         """Make a view of each table that a text names; a staging table that no platform has staged is an empty table."""

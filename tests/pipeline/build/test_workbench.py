@@ -84,8 +84,9 @@ LABELS = "SELECT unnest(numbers) AS label_id, 'A' AS name, 0 AS release_count FR
 ROOMY, NARROW, HOPELESS = (MemoryBudget(total * 1_000_000, processes=2) for total in (2_000, 40, 4))
 
 
-def read_limits(bench: Workbench) -> tuple[str, int] | None:
-    return bench.execute("SELECT current_setting('memory_limit'), current_setting('threads')").fetchone()
+def read_limits(bench: Workbench) -> tuple[str, int]:
+    (limits,) = bench.read_frame("SELECT current_setting('memory_limit'), current_setting('threads')").iter_rows()
+    return limits
 
 
 def test_step_that_runs_out_of_memory_gets_that_of_all_processes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -196,6 +197,20 @@ def test_step_larger_than_the_memory_is_written_once_however_often_it_is_read(tm
         for _ in range(4):
             assert bench.execute("SELECT count(*) FROM number WHERE number % 2 IN (0, 1)").fetchone() == (rows,)
     assert byte_count <= count_passed_bytes() - before < 1.5 * byte_count
+
+
+def test_workbench_gives_its_buffers_back_and_goes_on(tmp_path: Path) -> None:
+    total = "SELECT sum(number % 10)::BIGINT AS digits FROM number"
+    buffers = "SELECT sum(memory_usage_bytes)::BIGINT AS bytes FROM duckdb_memory()"
+    with use_budget(MemoryBudget(800_000_000)), open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        limits = read_limits(bench)
+        bench.keep("number", "SELECT hash(i) AS number FROM range(30000000) r(i)")
+        digits = bench.read_frame(total).item()
+        full = bench.read_frame(buffers).item()
+        bench.drop_buffers()
+        assert bench.read_frame(buffers).item() < 80_000_000 < full / 2
+        assert read_limits(bench) == limits
+        assert bench.read_frame(total).item() == digits
 
 
 def count_passed_bytes() -> int:
