@@ -17,9 +17,8 @@ import polars as pl
 
 from catalog_store.platforms import CATALOG_A, INPUTS
 from pipeline.build.artist_evidence import count_keys, group_artists
-from pipeline.build.artist_names import NAME_ONLY, VARIOUS_ARTISTS, write_artist_names
+from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
-from pipeline.build.listed_credits import keep_credits
 from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
@@ -47,6 +46,20 @@ For 1.1 million credits this takes 1.3 CPU-s, and work by parts 1.9. Some 15 mil
 .2 GB at any number.
 """
 
+_CREDIT = f"""
+SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
+    unnest(artists, recursive := true), false AS is_named_by_title
+FROM (
+    SELECT recording_id, platform, external_id, CASE WHEN len(named) > 0 THEN named
+         ELSE [{{'artist_id': NULL, 'name': coalesce(nullif(trim(artist_credit), ''), '{UNKNOWN_ARTIST}'), 'role': 'primary'}}]
+    END AS artists
+    FROM (
+        SELECT m.recording_id, r.platform, r.external_id, r.artist_credit,
+            list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
+        FROM source_recording r JOIN recording_member m USING (platform, external_id)
+    )
+)
+"""
 _RELEASE_CREDIT = f"""
 SELECT platform, release_id, (generate_subscripts(named, 1) - 1)::SMALLINT AS position, unnest(named, recursive := true)
 FROM (SELECT platform, release_id, list_filter(artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named FROM source_release)
@@ -57,7 +70,7 @@ UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
 def build_artists(paths: BuildPaths) -> dict[str, int]:
     """Write source_credit, artist_source, artist (counts still 0) and artist_alias, and return row counts."""
     with open_workbench(paths, "artists") as bench:
-        keep_credits(bench)
+        bench.keep("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep_parts("listed_name", _LISTED_NAME, bench.count("source_artist"))
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
@@ -101,8 +114,7 @@ def _cut_joined(bench: Workbench) -> None:
         return
     # A cut moves the later artists of a record, so all its credits are numbered again.
     bench.keep("credit_apart", _CREDIT_APART)
-    bench.execute("DELETE FROM credit WHERE (platform, external_id) IN (SELECT platform, external_id FROM credit_apart)")
-    bench.execute("INSERT INTO credit FROM credit_apart")
+    bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
     bench.keep("listed_name", _LISTED_NAME_APART)
     _add_keys(bench, "part", "SELECT DISTINCT part AS name FROM joined_name")
