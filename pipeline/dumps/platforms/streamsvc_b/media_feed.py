@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog_store.folder_listing import list_tree
+from catalog_store.memory_budget import get_budget
 from catalog_store.sql_text import quote_list
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import join_names
@@ -130,7 +131,8 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
         # All headings first: a feed of another layout is refused before its rows are read.
         _expect(feed, paths, dump, out)
     charts = _rank_charts(files.get("song chart", []))
-    with open_duckdb(scratch / "spill") as connection:
+    # DuckDB only looks for repeated ids. Of the memory that it once had, the process gives little back.
+    with open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         duplicates = _find_duplicates(connection, files["song"])
         for block in _read_blocks(files["song"], dump):
             _require_texts(block, "source_recording", _SONG_TEXTS, out)
