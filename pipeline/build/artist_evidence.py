@@ -308,32 +308,35 @@ _OWN_RECORD = "FROM open_record WHERE is_lead"
 """The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
 _OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record WHERE node % {parts} = {part} GROUP BY node"
 _OWN_RELEASE = """
-WITH o AS (FROM own_record WHERE hash(external_id) % {parts} = {part})
+WITH o AS (FROM own_record WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part})
 SELECT node, platform, s.release_id FROM o JOIN (
-    SELECT platform, external_id, release_id FROM source_recording
-    WHERE hash(external_id) % {parts} = {part} AND release_id IS NOT NULL
-) s USING (platform, external_id)
+    SELECT external_id, release_id FROM source_recording
+    WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part} AND release_id IS NOT NULL
+) s USING (external_id)
 UNION SELECT node, platform, t.release_id FROM o JOIN (
-    SELECT platform, external_id, release_id FROM source_release_track WHERE hash(external_id) % {parts} = {part}
-) t USING (platform, external_id)
+    SELECT external_id, release_id FROM source_release_track WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}
+) t USING (external_id)
 """
 _OPEN_RELEASE = """
 SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name
-FROM (FROM own_release WHERE hash(release_id) % {parts} = {part}) o
-JOIN (FROM source_release WHERE hash(release_id) % {parts} = {part}) r USING (platform, release_id) WHERE NOT r.is_compilation
+FROM (FROM own_release WHERE platform = '{platform}' AND hash(release_id) % {parts} = {part}) o
+JOIN (FROM source_release WHERE platform = '{platform}' AND hash(release_id) % {parts} = {part}) r USING (release_id)
+WHERE NOT r.is_compilation
 """
 _FACTS = {
     "title": """
-        SELECT DISTINCT o.node, a.title_key AS value
-        FROM (FROM open_record WHERE hash(external_id) % {parts} = {part}) o
-        JOIN (SELECT platform, external_id, atom_id FROM atom_member WHERE hash(external_id) % {parts} = {part}) m
-        USING (platform, external_id) JOIN atom a USING (atom_id) WHERE a.title_key <> ''
+        SELECT DISTINCT m.node, a.title_key AS value FROM (FROM atom WHERE title_key <> '') a JOIN (
+            SELECT o.node, m.atom_id
+            FROM (SELECT platform, external_id, atom_id FROM atom_member WHERE hash(external_id) % {parts} = {part}) m
+            JOIN (FROM open_record WHERE hash(external_id) % {parts} = {part}) o USING (platform, external_id)
+        ) m USING (atom_id)
     """,
     "registrant": """
         SELECT DISTINCT node, isrc[1:5] AS value FROM (
-            SELECT o.node, unnest(s.isrcs) AS isrc FROM (FROM own_record WHERE hash(external_id) % {parts} = {part}) o
-            JOIN (SELECT platform, external_id, isrcs FROM source_recording WHERE hash(external_id) % {parts} = {part}) s
-            USING (platform, external_id)
+            SELECT o.node, unnest(s.isrcs) AS isrc
+            FROM (FROM own_record WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}) o
+            JOIN (SELECT external_id, isrcs FROM source_recording WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}) s
+            USING (external_id)
         )
     """,
     "collaborator": """
@@ -388,15 +391,16 @@ def _collect_facts(bench: Workbench) -> None:
     bench.keep_parts("open_works", _OPEN_WORKS, bench.count("open_record"))
     bench.keep("own_name", 'SELECT DISTINCT o."group" AS node, n.key FROM open_node o JOIN node n USING (node)')
     bench.keep("own_record", _OWN_RECORD)
-    bench.keep_parts("own_release", _OWN_RELEASE, bench.count("own_record"))
-    bench.keep_parts("open_release", _OPEN_RELEASE, bench.count("own_release"))
+    bench.keep_platforms("own_release", _OWN_RELEASE, bench.count("own_record"))
+    bench.keep_platforms("open_release", _OPEN_RELEASE, bench.count("own_release"))
     bench.drop("own_release")
     bench.derive("release_form", _OPEN_TEXT, _build_text_keys)
     bench.keep("open_genre", _OPEN_GENRE)
     bench.derive_texts("genre_main", "SELECT DISTINCT platform, parent, genre FROM open_genre", _find_mains)
     for kind, sql in _FACTS.items():
         # Two parts of the records may say the same of a cluster.
-        bench.keep_parts(f"fact_{kind}", sql, bench.count("open_record") if "{part}" in sql else 0)
+        keep = bench.keep_platforms if "{platform}" in sql else bench.keep_parts
+        keep(f"fact_{kind}", sql, bench.count("open_record") if "{part}" in sql else 0)
     bench.keep("fact", " UNION ALL ".join(f"SELECT node, '{kind}' AS kind, value FROM fact_{kind}" for kind in _FACTS))
     bench.keep("open_cluster", 'SELECT DISTINCT "group" AS node, block FROM open_node')
     bench.keep_parts("open_fact", _OPEN_FACT, bench.count("fact"))

@@ -56,7 +56,8 @@ FROM (
     FROM (
         SELECT m.recording_id, r.platform, r.external_id, r.artist_credit,
             list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
-        FROM source_recording r JOIN recording_member m USING (platform, external_id)
+        FROM (FROM source_recording WHERE platform = '{{platform}}') r
+        JOIN (SELECT external_id, recording_id FROM recording_member WHERE platform = '{{platform}}') m USING (external_id)
     )
 )
 """
@@ -70,7 +71,7 @@ UNION ALL SELECT '{NAME_ONLY}', '', 0, NULL, '{VARIOUS_ARTISTS}', 'primary'
 def build_artists(paths: BuildPaths) -> dict[str, int]:
     """Write source_credit, artist_source, artist (counts still 0) and artist_alias, and return row counts."""
     with open_workbench(paths, "artists") as bench:
-        bench.keep("credit", _CREDIT)
+        bench.keep_platforms("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
         bench.keep_parts("listed_name", _LISTED_NAME, bench.count("source_artist"))
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.

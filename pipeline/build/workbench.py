@@ -21,6 +21,7 @@ from catalog_store import row_shuffle
 from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import get_budget
 from catalog_store.pending_files import write_aside
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.remembered_texts import Recall, TextMemory
 from catalog_store.sql_text import quote_list, quote_text
 from catalog_store.tables import ALL_TABLES, TABLES
@@ -93,6 +94,15 @@ class QuerySteps:
         """
         parts = 1 + rows // ROWS_PER_JOIN
         self.keep_in_turn(name, (_choose_part(sql, part, parts) for part in range(parts)))
+
+    def keep_platforms(self, name: str, sql: str, rows: int = 0) -> None:
+        """Materialise a named step a platform at a time, each in parts as `keep_parts` does.
+
+        `sql` has the place {platform} besides. Staging tables are in the order of platforms: a query that names one reads no other.
+        """
+        parts = 1 + rows // (ROWS_PER_JOIN * len(CATALOG_PLATFORMS))
+        queries = (sql.replace("{platform}", platform) for platform in CATALOG_PLATFORMS)
+        self.keep_in_turn(name, (_choose_part(query, part, parts) for query in queries for part in range(parts)))
 
     def keep_ranges(self, name: str, sql: str, end: int, rows: int) -> None:
         """Materialise a named step in ranges of numbers from 0 to below `end`, for joins of `rows` rows as `keep_parts` does.
