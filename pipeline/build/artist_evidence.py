@@ -26,7 +26,7 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.labels import NO_LABEL
 from pipeline.build.listed_names import find_listed_pairs
 from pipeline.build.name_forms import build_label_key, build_release_key
-from pipeline.build.workbench import read_spilled, spill_frame
+from pipeline.build.workbench import ROWS_OF_NUMBERS, read_spilled, spill_frame
 from pipeline.engine.pool import Pool
 from pipeline.linkage.connected_components import label_components
 
@@ -51,9 +51,6 @@ LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
 
 NODES_PER_BLOCK = 250_000
 """Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
-
-ROWS_OF_NUMBERS = 4
-"""Rows of three numbers that take the memory of one row with texts: each range of `here` reads all credits."""
 
 _HERE = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE key_no BETWEEN {first} AND {last} AND NOT is_bare AND NOT is_placeholder

@@ -15,7 +15,7 @@ from pipeline.build.identity import attach, find_namesakes, find_shared_names, g
 from pipeline.build.name_forms import NUMBERED, build_label_key, render_shown_name_sql
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import LABEL_NAME, render_rank_sql
-from pipeline.build.workbench import Workbench, open_workbench, read_spilled, spill_frame
+from pipeline.build.workbench import ROWS_OF_NUMBERS, Workbench, open_workbench, read_spilled, spill_frame
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,8 +82,12 @@ JOIN node n ON n.platform = l.platform AND n.external_id = coalesce(l.label_id, 
 
 # Two names share a hash with a chance of 1 in 2^64. Texts would spill: the rows are as many as the recordings on labels.
 _LABELLED_RECORDING = """
-SELECT DISTINCT n.node, hash(n.key) AS key, m.recording_id
-FROM release_node n JOIN source_release_track t USING (platform, release_id) JOIN recording_member m USING (platform, external_id)
+SELECT DISTINCT t.node, hash(t.key) AS key, m.recording_id
+FROM (
+    SELECT n.node, n.key, t.external_id
+    FROM (FROM release_node WHERE platform = '{platform}') n
+    JOIN (FROM source_release_track WHERE platform = '{platform}') t USING (release_id)
+) t JOIN (FROM recording_member WHERE platform = '{platform}' AND recording_id % {parts} = {part}) m USING (external_id)
 """
 # `shared` keeps only recordings that are on several labels of one name, so the join of labels with each other stays small.
 _TIES = """
@@ -121,7 +125,7 @@ def _group(bench: Workbench) -> Path:
         "SELECT node, platform, key, is_placeholder, is_numbered, starts_with(external_id, 'name:') AS is_loose, is_loose AS is_bare "
         "FROM node ORDER BY node"
     )
-    bench.keep("labelled_recording", _LABELLED_RECORDING)
+    bench.keep_platforms("labelled_recording", _LABELLED_RECORDING, bench.count("recording_member") // ROWS_OF_NUMBERS)
     ties = bench.read_frame(_TIES)
     bench.drop("labelled_recording")
     firm = nodes.filter(~pl.col("is_loose"))

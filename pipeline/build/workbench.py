@@ -52,6 +52,8 @@ _WORD = re.compile(r"\w+")
 
 ROWS_PER_JOIN = 2_000_000
 """Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
+ROWS_OF_NUMBERS = 4
+"""Rows of three numbers that take the memory of one row with texts."""
 LEAST_BUFFERS = "64MB"
 """Buffers that `drop_buffers` leaves."""
 TEXTS_PER_BUCKET = 250_000
