@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from pipeline.build import labels as labels_stage
+from pipeline.build import workbench
 from pipeline.build.artists import build_artists
 from pipeline.build.labels import build_labels
 from pipeline.build.name_forms import build_edition_form
@@ -238,6 +240,26 @@ def test_numbered_labels_stay_apart_despite_a_bare_label_name(world: World) -> N
     build(world)
     label = {f"{platform}:{external_id}": label_id for platform, external_id, label_id in world.rows_of("label_source")}
     assert label["catalog_a:1"] != label["catalog_a:2"] == label["store_a:9"]
+
+
+def test_a_recording_counts_once_for_two_labels_however_many_records_it_has(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    label = {"label_name": "Nova Records"}
+    for number in (1, 2, 3):
+        world.recording(number, "catalog_b", f"y{number}", f"Song {number}", NOVA)
+        for copy in range(3 if number == 3 else 1):
+            world.recording(number, "catalog_a", f"{number}-{copy}", f"Song {number}", NOVA)
+    for number in range(4, 60):
+        world.recording(number, "store_a", f"t{number}", f"Tune {number}", NOVA)
+    world.release("catalog_b", "y", "All", NOVA, tracks=("y1", "y2", "y3"), label_id="l", **label)
+    world.release("catalog_a", "one", "First", NOVA, tracks=("1-0", "2-0"), label_id="l1", **label)
+    world.release("catalog_a", "other", "Last", NOVA, tracks=("3-0", "3-1", "3-2"), label_id="l2", **label)
+    paths = world.write()
+    build_artists(paths)
+    monkeypatch.setattr(labels_stage, "ROWS_OF_NUMBERS", 1)
+    monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 2)
+    build_labels(paths)
+    found = {f"{platform}:{external_id}": label_id for platform, external_id, label_id in world.rows_of("label_source")}
+    assert found["catalog_b:l"] == found["catalog_a:l1"] != found["catalog_a:l2"]
 
 
 def test_labels_of_one_name_with_rosters_that_never_meet_are_two(world: World) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
+from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.remembered_texts import TextMemory
 from catalog_store.row_shuffle import write_run
 from catalog_store.tables import TABLES
@@ -173,6 +174,18 @@ def test_step_in_parts_has_the_rows_of_one_query(tmp_path: Path, monkeypatch: py
         bench.keep_parts("digits", query, rows)
         wanted = bench.read_frame("SELECT digit, count(*) AS times FROM number GROUP BY digit ORDER BY digit")
         assert bench.read_frame("SELECT * FROM digits ORDER BY digit").equals(wanted)
+
+
+@pytest.mark.parametrize("rows", [0, 599, 600, 6_000])
+def test_step_by_platform_has_the_rows_of_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(workbench, "ROWS_PER_JOIN", 100)
+    platforms = ", ".join(f"'{platform}'" for platform in CATALOG_PLATFORMS)
+    with open_workbench(BuildPaths(tmp_path), "stage") as bench:
+        bench.keep("number", f"SELECT i AS value, [{platforms}][1 + i % {len(CATALOG_PLATFORMS)}] AS platform FROM range({rows}) r(i)")
+        bench.keep_platforms("half", "SELECT * FROM number WHERE platform = '{platform}' AND value // 2 % {parts} = {part}", rows)
+        assert bench.read_frame("FROM half ORDER BY value").equals(bench.read_frame("FROM number ORDER BY value"))
+        bench.keep_platforms("named", "SELECT '{platform}' AS platform")
+        assert bench.read_frame("FROM named")["platform"].to_list() == list(CATALOG_PLATFORMS)
 
 
 def test_step_in_parts_fits_where_its_groups_together_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
