@@ -321,6 +321,7 @@ JOIN (FROM source_release WHERE platform = '{platform}' AND hash(release_id) % {
 WHERE NOT r.is_compilation
 """
 _FACTS = {
+    # DuckDB holds the right side of a join: here the records of open clusters, and not all atoms.
     "title": """
         SELECT DISTINCT m.node, a.title_key AS value FROM (FROM atom WHERE title_key <> '') a JOIN (
             SELECT o.node, m.atom_id

@@ -53,7 +53,7 @@ _WORD = re.compile(r"\w+")
 ROWS_PER_JOIN = 2_000_000
 """Rows that a query of `keep_parts` joins and groups at a time. 1 GB of DuckDB did not hold the groups of 10 million recordings."""
 ROWS_OF_NUMBERS = 4
-"""Rows of three numbers that take the memory of one row with texts."""
+"""Rows of three numbers that take the memory of one row with texts. Such steps have larger parts, because each part reads a whole table."""
 LEAST_BUFFERS = "64MB"
 """Buffers that `drop_buffers` leaves."""
 TEXTS_PER_BUCKET = 250_000
@@ -101,6 +101,7 @@ class QuerySteps:
         """Materialise a named step a platform at a time, each in parts as `keep_parts` does.
 
         `sql` has the place {platform} besides. Staging tables are in the order of platforms: a query that names one reads no other.
+        `rows`: those of all platforms together. A part of the largest platform then has up to some three times ROWS_PER_JOIN.
         """
         parts = 1 + rows // (ROWS_PER_JOIN * len(CATALOG_PLATFORMS))
         queries = (sql.replace("{platform}", platform) for platform in CATALOG_PLATFORMS)

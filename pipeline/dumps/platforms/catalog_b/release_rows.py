@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENTITY = "source_release"
 TRACK_ENTITY = "source_release_track"
-BLOCK_LINES = 250_000
+RELEASE_BLOCK_LINES = 250_000
 """Releases that are joined at a time. Their rows are wide: with 500,000 the process took 1.99 to 2.09 GB at 1.1 million, now 1.82."""
 TRACK_BLOCK_LINES = 4_000_000
 """A track row is a few numbers; each block costs a scan of all recordings, so blocks are large."""
@@ -46,7 +46,7 @@ def stage_releases(relations: Relations) -> None:
     relations.run("CREATE TABLE track_total AS SELECT release, sum(track_count)::INTEGER AS tracks FROM medium GROUP BY release")
     for column, target in (("artist_credit", "artist_credit"), ("release_group", "release_group")):
         relations.reject_dangling(ENTITY, "release", column, target)
-    for records in relations.iterate_blocks("release", BLOCK_LINES):
+    for records in relations.iterate_blocks("release", RELEASE_BLOCK_LINES):
         relations.out.count_read(ENTITY, records)
         _stage_block(relations)
 
