@@ -202,12 +202,7 @@ def _write_bodies(
 ) -> None:
     """Write tracks or releases, whose `ids` ascend. Bodies of the snapshot `previous` are taken over where their rows are the same."""
     carried = CarriedBodies.open(previous, source.name, SAMPLES)
-    if carried is None:
-        # Evenly spread over the ids and not random, so the same tables train the same dictionary.
-        sample = ids.gather_every(max(1, len(ids) // SAMPLES))
-        dictionary = train_dictionary(source.encode(source.read(pl.col(source.key).is_in(sample.implode()))))
-    else:
-        dictionary = carried.dictionary
+    dictionary = train_dictionary(_encode_samples(source, ids)) if carried is None else carried.dictionary
     chunks = [ids.slice(first, ROWS_PER_BLOCK) for first in range(0, len(ids), ROWS_PER_BLOCK)]
     made = run(partial(_encode_block, source, dictionary, carried), ((chunk[0], chunk[-1]) for chunk in chunks))
     blocks = keep_digests(digests, source.name, made)
@@ -216,6 +211,19 @@ def _write_bodies(
     else:
         write_bodies(folder, source.name, dictionary, blocks)
     write_ratio(digests, source.name, carried.ratio if carried else measure_ratio(folder, source.name, SAMPLES))
+
+
+def _encode_samples(source: _TrackRows | _ReleaseRows, ids: pl.Series) -> list[bytes]:
+    """Return the bodies of some SAMPLES ids."""
+    # Evenly spread over the ids and not random, so the same tables train the same dictionary.
+    step = max(1, len(ids) // SAMPLES)
+    sample, rows = ids.gather_every(step), max(1, ROWS_PER_BLOCK // step)
+    bodies: list[bytes] = []
+    # A scan of all ids held so many rows ahead that it was the peak of publishing 10 million recordings.
+    for first in range(0, len(sample), rows):
+        chosen, key = sample.slice(first, rows), pl.col(source.key)
+        bodies += source.encode(source.read(key.is_between(chosen[0], chosen[-1]) & key.is_in(chosen.implode())))
+    return bodies
 
 
 def _encode_block(
