@@ -20,6 +20,7 @@ from pipeline.build.artist_evidence import count_keys, group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
+from pipeline.build.name_map import read_names_of_keys, write_key_map
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
 from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
@@ -188,12 +189,12 @@ def _find_names_in_titles(bench: Workbench) -> None:
     """Make `title_name`, the names in titles: title, version, place, name, role, is_sure."""
     # A file, because workers share it: some 50 bytes for each artist with an id.
     known = bench.spill / "known_artists.arrow"
-    bench.read_parts(_KNOWN, bench.count("listed_name")).sort("key").write_ipc(known)
+    write_key_map(bench.read_parts(_KNOWN, bench.count("listed_name")), known)
     bench.load_blocks("title_name", bench.map_texts("title_name", _TITLE_THAT_MAY_NAME, partial(_find_names, known)))
 
 
 def _find_names(known: Path, titles: pl.DataFrame, recall: Recall) -> pl.DataFrame:
-    return find_names_in_titles(titles, pl.read_ipc(known), recall)
+    return find_names_in_titles(titles, partial(read_names_of_keys, known), recall)
 
 
 def _add_keys(bench: Workbench, kind: str, names: str) -> None:

@@ -21,7 +21,7 @@ from catalog_store.name_keys.version_words import CREDIT_WORDS
 from catalog_store.remembered_texts import read_anew
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from catalog_store.remembered_texts import Recall
 
@@ -66,12 +66,12 @@ class _Reading(NamedTuple):
     is_sure: bool
 
 
-def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame, recall: Recall = read_anew) -> pl.DataFrame:
+def find_names_in_titles(titles: pl.DataFrame, find_known: Callable[[pl.Series], pl.DataFrame], recall: Recall = read_anew) -> pl.DataFrame:
     """Return the artists named in titles.
 
     Args:
         titles: title, version; distinct.
-        known: key (distinct), name: the normal form and the display name of each artist that a platform knows by id.
+        find_known: returns key and name, the display name, of those of some normal forms that are artists whom a platform knows by id.
         recall: calls a function of texts, and may remember what it has read.
 
     Returns:
@@ -81,7 +81,7 @@ def find_names_in_titles(titles: pl.DataFrame, known: pl.DataFrame, recall: Reca
     segments = segments.explode("segment", empty_as_null=False).filter(pl.col("segment").str.len_chars() > 1)
     # Segments are read in plain Python, one by one, so each distinct one is read once.
     read = recall(segments.select(pl.col("segment").unique(maintain_order=True)), _read_segments).drop_nulls("role")
-    named = recall(_add_known_names(read, known), _name_segments, part="names")
+    named = recall(_add_known_names(read, find_known), _name_segments, part="names")
     named = named.select("segment", "names").explode("names", empty_as_null=False).unnest("names")
     found = segments.join(named, on="segment", maintain_order="left_right").drop("segment")
     found = found.unique(["title", "version", "name", "role"], keep="first", maintain_order=True)
@@ -104,10 +104,10 @@ def _read_segments(segments: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"segment": pl.String, **_READING, **_KEYS}, orient="row")
 
 
-def _add_known_names(read: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+def _add_known_names(read: pl.DataFrame, find_known: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
     """Return segments with readings, and `known`: the keys and names of the artists that each may name, in one text."""
     keys = read.select("segment", key="keys").explode("key", empty_as_null=False)
-    found = keys.join(known.select("key", "name"), on="key", maintain_order="left")
+    found = keys.join(find_known(keys["key"]), on="key", maintain_order="left")
     texts = found.group_by("segment").agg(known=pl.concat_str("key", "name", separator=_BESIDE).str.join(_BETWEEN))
     return read.drop("keys").join(texts, on="segment", how="left", maintain_order="left").with_columns(pl.col("known").fill_null(""))
 
