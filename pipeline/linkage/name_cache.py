@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import polars as pl
 
+from catalog_store.frame_texts import copy_texts
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import hash_columns
@@ -54,8 +55,9 @@ def write_name_cache(paths: BuildPaths, folder: Path, slices: list[tuple[int, st
     with_id = pl.lit(value=True)
     parts = staged_records.list_artist_parts(paths)
     listed = (piece.select("name", has_id=with_id) for piece in staged_records.read_artist_pieces(parts))
-    names = build_name_table(_merge_names(chain(map(pl.read_ipc, credited), listed)))
-    names = add_owner_keys(names, staged_records.scan_artist_names(paths), staged_records.read_aliases(paths))
+    # Without copies, each step would keep the texts of those before it: 1.2 GB for the 80 MB of the names of 30 million recordings.
+    names = copy_texts(build_name_table(_merge_names(chain(map(pl.read_ipc, credited), listed))))
+    names = copy_texts(add_owner_keys(names, staged_records.scan_artist_names(paths), staged_records.read_aliases(paths)))
     write_table(TABLES["credit_name"], paths.table("credit_name"), [names])
     write_artist_names(paths, _write_slices(paths, folder, slices, names))
 
@@ -86,8 +88,8 @@ def _merge_names(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
         merged.append(piece)
         # Each merge costs as much as it holds, so there are as many new rows as merged ones.
         if sum(frame.height for frame in merged[1:]) > max(merged[0].height, NAMES_PER_MERGE):
-            merged = [merge_names(pl.concat(merged))]
-    return merge_names(pl.concat(merged))
+            merged = [copy_texts(merge_names(pl.concat(merged)))]
+    return copy_texts(merge_names(pl.concat(merged)))
 
 
 def read_cached_names(folder: Path, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:

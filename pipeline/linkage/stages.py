@@ -98,7 +98,7 @@ def _write_atom_tables(paths: BuildPaths, buckets: int | None, workers: int | No
         "records": records,
         # The parts of the base still hold the rows of `atom_gone`.
         "atoms": count_rows(paths.table("atom")) - count_rows(paths.table("atom_gone")),
-        "isrc_claims": open_tonight(paths).read_rows("atom_isrc", ["atom_id"]).height,
+        "isrc_claims": sum(rows.height for rows in open_tonight(paths).read_pieces("atom_isrc", ["atom_id"])),
         "buckets": buckets,
         "is_in_full": int(night.base is None),
         "changed_records": len(changes.fresh) if changes is not None else records,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from catalog_store.tables import TABLES
-from pipeline.linkage import link
+from pipeline.linkage import alias_owners, link
 from pipeline.linkage.alias_owners import add_owner_keys, find_acronyms, find_alias_owners, find_bilingual_names, list_aliases
 from pipeline.linkage.credits import build_name_table
 from pipeline.linkage.normal_forms import collect_names
@@ -111,7 +111,11 @@ def test_record_under_both_names_joins_either() -> None:
         (["Electric Light Orchestra"], {}),
     ],
 )
-def test_initials_are_another_name_of_the_one_artist_that_has_them(known: list[str], found: dict[str, str]) -> None:
+@pytest.mark.parametrize("names_per_piece", [1, alias_owners.NAMES_PER_PIECE])
+def test_initials_are_another_name_of_the_one_artist_that_has_them(
+    monkeypatch: pytest.MonkeyPatch, names_per_piece: int, known: list[str], found: dict[str, str]
+) -> None:
+    monkeypatch.setattr(alias_owners, "NAMES_PER_PIECE", names_per_piece)
     names = build_name_table(pl.DataFrame({"name": known, "has_id": [True] * len(known)}))
     assert dict(find_acronyms(names).select("alias_key", "owner_key").iter_rows()) == found
 
