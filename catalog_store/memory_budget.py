@@ -22,7 +22,9 @@ PROCESS_BYTES = 2_000_000_000
 BYTES_PER_RECORDING = 4
 """Default that a process has besides: columns of numbers of the whole catalog."""
 LEAST_PROCESS_BYTES = 768 << 20
-"""Least memory in which a process works: libraries take 250 MB, the largest bucket of linkage 350 MB."""
+"""Least memory of a build: libraries take 250 MB, the largest bucket of linkage 350 MB."""
+LEAST_SHARE_BYTES = 1_250 << 20
+"""Least memory of a process beside others. A range of recordings took 1.24 GB in a process that was to have .8."""
 RAM_SHARE = 0.5
 """Largest default: the file cache, a server or another program has the rest."""
 DATABASE_SHARE = 0.5
@@ -42,8 +44,8 @@ class MemoryBudget:
 
     @classmethod
     def share_out(cls, total_bytes: int) -> Self:
-        """Return the budget of a build: a process per processor, fewer when each would have less than LEAST_PROCESS_BYTES."""
-        return cls(total_bytes, max(1, min(count_processors(), total_bytes // LEAST_PROCESS_BYTES)))
+        """Return the budget of a build: a process per processor, fewer when each would have less than LEAST_SHARE_BYTES."""
+        return cls(total_bytes, max(1, min(count_processors(), total_bytes // LEAST_SHARE_BYTES)))
 
     @classmethod
     def of_catalog(cls, recordings: int) -> Self:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from catalog_store.memory_budget import LEAST_PROCESS_BYTES, MemoryBudget, get_budget, measure_ram, use_budget
+from catalog_store.memory_budget import LEAST_PROCESS_BYTES, LEAST_SHARE_BYTES, MemoryBudget, get_budget, measure_ram, use_budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("machine")
 @pytest.mark.parametrize(
-    ("total", "processes"), [(8_000_000_000, 2), (2 * LEAST_PROCESS_BYTES, 2), (2 * LEAST_PROCESS_BYTES - 1, 1), (500_000_000, 1)]
+    ("total", "processes"), [(8_000_000_000, 2), (2 * LEAST_SHARE_BYTES, 2), (2 * LEAST_SHARE_BYTES - 1, 1), (500_000_000, 1)]
 )
 def test_fewer_processes_work_where_memory_is_short(total: int, processes: int) -> None:
     budget = MemoryBudget.share_out(total)
