@@ -76,8 +76,9 @@ def adopt_concerts(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     """
     if edges.is_empty():
         return atoms
-    variants = atoms.select("atom_id", "variant")
     ends = edges.select("atom_id_a", "atom_id_b", "score")
+    linked = pl.concat([ends["atom_id_a"], ends["atom_id_b"]])
+    variants = atoms.select("atom_id", "variant").filter(pl.col("atom_id").is_in(linked.implode()))
     for side in ("a", "b"):
         ends = ends.join(variants.rename({"atom_id": f"atom_id_{side}", "variant": side}), on=f"atom_id_{side}")
     is_marked = {side: pl.col(side).str.contains(_CONCERT_KINDS) for side in ("a", "b")}

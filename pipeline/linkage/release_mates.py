@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from catalog_store.record_keys.numbers import number_release
+from pipeline.linkage.connected_components import add_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ def find_mate_pairs(listed: pl.DataFrame, read_codes: Callable[[pl.Series], pl.D
     Args:
         listed: atom_id, release (a number) of the records that have one, at least of the atoms with edges.
         read_codes: takes atom ids and returns atom_id, release, isrcs of their records, possibly of other atoms too.
-        components: atom_id, cluster_id.
+        components: atom_id, cluster_id, as `clusters.find_components` returns them.
     """
     rows = pl.concat(_find_atoms_of_one_release(some, components) for some in _cut_by_release(listed))
     if rows.is_empty():
@@ -100,7 +101,7 @@ def _cut_by_release(listed: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def _find_atoms_of_one_release(listed: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
     """Return atom_id, release, cluster_id of the atoms of one component that have records on one release. Few releases have any."""
-    rows = listed.unique().join(components, on="atom_id")
+    rows = add_components(listed.unique(), components)
     return rows.filter(rows.select("cluster_id", "release").is_duplicated())
 
 

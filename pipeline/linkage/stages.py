@@ -48,6 +48,7 @@ from pipeline.linkage.overrides import NO_OVERRIDES, find_cannot_pairs, load_ove
 from pipeline.linkage.pair_buckets import find_all_weak_pairs
 from pipeline.linkage.recording_tables import write_all_recordings
 from pipeline.linkage.release_mates import find_mate_pairs
+from pipeline.linkage.sorted_runs import mark_known
 from pipeline.linkage.version_edges import find_version_edges, list_doubtful_atoms, pair_versions
 from pipeline.linkage.weak_pairs import find_standing
 
@@ -182,18 +183,18 @@ def write_clusters(paths: BuildPaths) -> Facts:
     """
     # Without the evidence of an edge, a text for people.
     found = scan_table(TABLES["edge"], paths.table("edge")).select("atom_id_a", "atom_id_b", "kind", "score").collect()
-    ends = clustering.find_linked_atoms(found)
+    ends = clustering.find_linked_atoms(found)["atom_id"].to_numpy()
     mapped = open_tonight(paths)
     atoms, every, count = [], np.empty(count_rows(paths.table("atom")), dtype=np.int64), 0
     for rows in mapped.read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"]):
         every[count : count + rows.height] = rows["atom_id"].to_numpy()
         count += rows.height
-        atoms.append(rows.join(ends, on="atom_id", how="semi"))
+        atoms.append(rows.filter(mark_known(rows["atom_id"], ends)))
     # The table has atoms that are gone, too.
     every = every[:count]
     every.sort(kind="stable")  # the ids come in a few sorted runs: a tenth of the time of another sort
     members = mapped.read_pieces("atom_member", ["atom_id", "release"])
-    listed = pl.concat([rows.drop_nulls().join(ends, on="atom_id", how="semi") for rows in members])
+    listed = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)).drop_nulls() for rows in members])
     find_mates = partial(find_mate_pairs, listed, lambda ids: mapped.read_atom_rows("atom_member", ids, ["atom_id", "release", "isrcs"]))
     parted = find_parted_pairs(read_table(TABLES["audio_comparison"], paths.table("audio_comparison")))
     with report_failing_records(paths):

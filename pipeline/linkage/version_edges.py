@@ -82,8 +82,9 @@ def adopt_versions(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     """
     if edges.is_empty():
         return atoms
-    variants = atoms.select("atom_id", "variant")
     ends = edges.select("atom_id_a", "atom_id_b").unique()
+    linked = pl.concat([ends["atom_id_a"], ends["atom_id_b"]])
+    variants = atoms.select("atom_id", "variant").filter(pl.col("atom_id").is_in(linked.implode()))
     found = []
     for one, other in (("atom_id_a", "atom_id_b"), ("atom_id_b", "atom_id_a")):
         plain = variants.filter(pl.col("variant") == "").select(pl.col("atom_id").alias(one))
