@@ -18,9 +18,11 @@ from catalog_store.tables.checks import derive_checks, run_check
 from catalog_store.tables.files import count_rows, list_parts, read_table, write_table
 from pipeline.engine.checkpoints import use_token
 from pipeline.linkage import (
+    alias_owners,
     atom_tables,
     atoms,
     clusters,
+    edge_evidence,
     group_ids,
     guards,
     link,
@@ -29,6 +31,7 @@ from pipeline.linkage import (
     record_ids,
     recording_tables,
     release_alignment,
+    release_mates,
     staged_records,
     stages,
 )
@@ -111,6 +114,9 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
 ) -> None:
     monkeypatch.setattr(staged_records, "ROWS_PER_SLICE", 97)
     monkeypatch.setattr(name_cache, "NAMES_PER_MERGE", 20)
+    monkeypatch.setattr(alias_owners, "NAMES_PER_PIECE", 7)
+    monkeypatch.setattr(edge_evidence, "PAIRS_PER_PIECE", 3)
+    monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", 50)
     monkeypatch.setattr(release_alignment, "PAIRS_AT_A_TIME", 2)
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
     monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 80)
