@@ -27,8 +27,8 @@ NEAREST_MS = 1_000
 MOST_COMPARED = 2_000
 """Tracks of one key that leave their releases and are compared with each other, each with each: at most some seconds. Of more, each stays
 alone."""
-ROWS_AT_A_TIME = 4_000_000
-"""Rows of records and releases that are grouped at a time: some .4 GB."""
+ROWS_AT_A_TIME = 1_000_000
+"""Rows of records and releases that are grouped at a time: some .2 GB."""
 PARTED = 1 << 42
 """Numbers of new parts start here, below zero; those of namesakes and of reviewed decisions are above."""
 
