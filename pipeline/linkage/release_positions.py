@@ -15,7 +15,7 @@ import polars as pl
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.record_keys.numbers import GOLDEN
 from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
-from pipeline.linkage.sorted_runs import SUM_BITS, mark_mixed_runs
+from pipeline.linkage.sorted_runs import SUM_BITS, find_repeated, mark_known, mark_mixed_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -112,7 +112,7 @@ def _place_tracks(releases: pl.DataFrame, tracks: Frames) -> pl.DataFrame:
 
 def _find_contested(placed: pl.DataFrame, members: Frames) -> pl.DataFrame:
     # A position with one record has one atom.
-    placed = placed.filter(pl.col("place").is_duplicated())
+    placed = placed.filter(mark_known(placed["place"], find_repeated([placed["place"].to_numpy()])))
     standing = pl.concat([placed.join(_filter_placed(placed, rows), on="record").drop("record") for rows in _merge_frames(members())])
     # Sorted by position, one comparison with the next row finds several atoms, where a group-by would build every
     # group.
