@@ -33,6 +33,8 @@ LEAST_CONSONANTS = 6
 of 776."""
 LARGEST_BLOCK = 200
 """In atoms. Sounds that more atoms share are too common to prove anything."""
+ATOMS_AT_A_TIME = 250_000
+"""Atoms that are paired at a time. All those of 30 million recordings took 2.5 GB."""
 _IS_OTHER_SCRIPT = 1
 
 
@@ -62,15 +64,23 @@ def find_sound_pairs(read_pieces: Pieces) -> pl.DataFrame:
     timed = (piece.filter(pl.col("duration_ms").is_not_null()) for piece in read_pieces())
     numbers = pl.concat([piece.filter(pl.Series(mark_known(piece["sound"], wanted))) for piece in timed])
     numbers = numbers.with_columns(is_other=pl.col("sound") % 2 == _IS_OTHER_SCRIPT, block=pl.col("sound") // 2)
+    parts = 1 + numbers.height // ATOMS_AT_A_TIME
+    return pl.concat(_pair_atoms(numbers.filter(pl.col("block") % parts == part)) for part in range(parts)).sort("a", "b")
+
+
+def _pair_atoms(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of some blocks, as `find_sound_pairs` does, in any order."""
     numbers = numbers.filter(pl.len().over("block") <= LARGEST_BLOCK)
     slots = numbers.with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
-    others = numbers.filter("is_other").with_columns(slot=pl.col("duration_ms") // OTHER_SCRIPT_DURATION_MS)
+    others = slots.filter("is_other")
+    is_near = (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= OTHER_SCRIPT_DURATION_MS
+    found = []
     # Atoms at one length are in one slot or in neighbours.
-    found = pl.concat(others.with_columns(pl.col("slot") + step).join(slots, on=["block", "slot"], suffix="_b") for step in (-1, 0, 1))
-    found = found.filter(
-        pl.col("atom_id") != pl.col("atom_id_b"), (pl.col("duration_ms") - pl.col("duration_ms_b")).abs() <= OTHER_SCRIPT_DURATION_MS
-    )
-    return found.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b")).unique().sort("a", "b")
+    for step in (-1, 0, 1):
+        pairs = others.with_columns(pl.col("slot") + step).join(slots, on=["block", "slot"], suffix="_b")
+        pairs = pairs.filter(pl.col("atom_id") != pl.col("atom_id_b"), is_near)
+        found.append(pairs.select(a=pl.min_horizontal("atom_id", "atom_id_b"), b=pl.max_horizontal("atom_id", "atom_id_b")))
+    return pl.concat(found).unique()
 
 
 def find_sound_edges(

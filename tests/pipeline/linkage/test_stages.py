@@ -32,6 +32,7 @@ from pipeline.linkage import (
     recording_tables,
     release_alignment,
     release_mates,
+    sound_edges,
     staged_records,
     stages,
 )
@@ -116,6 +117,7 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     monkeypatch.setattr(name_cache, "NAMES_PER_MERGE", 20)
     monkeypatch.setattr(alias_owners, "NAMES_PER_PIECE", 7)
     monkeypatch.setattr(edge_evidence, "PAIRS_PER_PIECE", 3)
+    monkeypatch.setattr(sound_edges, "ATOMS_AT_A_TIME", 2)
     monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", 50)
     monkeypatch.setattr(release_alignment, "PAIRS_AT_A_TIME", 2)
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
