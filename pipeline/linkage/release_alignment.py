@@ -36,8 +36,6 @@ from pipeline.linkage.weak_edges import add_roots, drop_contradicted, drop_uncle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    import numpy.typing as npt
-
     from pipeline.linkage.block_pairs import AtomSource
     from pipeline.linkage.sorted_runs import Numbers
     from pipeline.linkage.weak_pairs import Standing
@@ -119,7 +117,9 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
     sizes = np.diff(find_run_starts(titles["title"].to_numpy()), append=titles.height)
     titles = titles.filter(pl.Series(np.repeat((sizes > 1) & (sizes <= LARGEST_GROUP), sizes), dtype=pl.Boolean))
     # Most titles have atoms with codes alone. The tracks of the others are read in a second pass, so that memory holds only them.
-    free = np.sort(pl.concat(_select_members(atoms, lambda rows: ~mark_known(rows["atom_id"], anchored)))["record"].to_numpy())
+    members = atoms.read_pieces("atom_member", ["record", "atom_id"])
+    free = np.concatenate([rows["record"].to_numpy()[~mark_known(rows["atom_id"], anchored)] for rows in members])
+    free.sort()
     with_free = (rows["release"].filter(pl.Series(mark_known(rows["record"], free))).unique() for rows in tracks())
     known = pl.concat([titles["release"].clear(), *with_free])
     titles = titles.join(titles.filter(pl.col("release").is_in(known.implode())), on="title", how="semi")
@@ -127,10 +127,11 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
     listed = (rows.select(_ROWS.names()).filter(pl.Series(mark_known(rows["release"], held))) for rows in tracks())
     rows = pl.concat([_ROWS.to_frame(), *listed])
     records = np.unique(rows["record"].to_numpy())
-    members = pl.concat(_select_members(atoms, lambda some: mark_known(some["record"], records)))
-    rows = rows.filter(pl.Series(mark_known(rows["record"], members["record"].sort().to_numpy())))
+    members = atoms.read_pieces("atom_member", ["record", "atom_id"])
+    found = pl.concat([some.filter(mark_known(some["record"], records)) for some in members])
+    rows = rows.filter(mark_known(rows["record"], found["record"].sort().to_numpy()))
     # A binary search for each: two joins took .6 GB for 2.3 million tracks.
-    placed = {"title": _look_up(rows["release"], titles), "atom_id": _look_up(rows["record"], members)}
+    placed = {"title": _look_up(rows["release"], titles), "atom_id": _look_up(rows["record"], found)}
     return rows.select(**placed, release="release", spot="spot")
 
 
@@ -138,11 +139,6 @@ def _look_up(numbers: pl.Series, known: pl.DataFrame) -> pl.Series:
     """Return the value of each number. `known`: numbers, all of these among them, and their values."""
     known = known.sort(known.columns[0])
     return known.to_series(1).gather(search_many(known.to_series(0).to_numpy(), numbers.to_numpy()))
-
-
-def _select_members(atoms: AtomSource, mark: Callable[[pl.DataFrame], npt.NDArray[np.bool_]]) -> list[pl.DataFrame]:
-    """Return record, atom_id of the members that `mark` marks."""
-    return [rows.filter(pl.Series(mark(rows))) for rows in atoms.read_pieces("atom_member", ["record", "atom_id"])]
 
 
 def _cut_by_title(placed: pl.DataFrame) -> Iterator[pl.DataFrame]:
