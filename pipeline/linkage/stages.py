@@ -123,15 +123,10 @@ def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints,
     night, atoms = read_night(paths), open_tonight(paths)
     if night.base is None:
         found = find_code_and_typo_edges(paths, atoms, buckets, checkpoints, pool)
-        enter_section("positions")
-        positions = find_all_positions(paths, atoms)
     else:
         found = find_changed_code_and_typo_edges(paths, atoms, night, buckets)
-        positions = find_positions_tonight(paths, atoms, night)
+    between_platforms = _find_edges_between_platforms(paths, atoms, night)
     decided = find_override_edges(paths, atoms)
-    between_platforms, judged = find_platform_edges(paths, atoms, positions)
-    # For the next night. Verdicts stay valid, because an atom with any change is another atom.
-    write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
     enter_section("sounds, takes and versions")
     found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
     versions = pair_versions(atoms)
@@ -170,6 +165,20 @@ def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints,
     write_table(TABLES["edge"], paths.table("edge"), found)
     write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), audio.comparisons)
     return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
+
+
+def _find_edges_between_platforms(paths: BuildPaths, atoms: MappedAtoms, night: Night) -> list[pl.DataFrame]:
+    """Return the edges by links and positions, and keep the verdicts about positions for the next night."""
+    # A function of its own, because no later step needs the positions.
+    if night.base is None:
+        enter_section("positions")
+        positions = find_all_positions(paths, atoms)
+    else:
+        positions = find_positions_tonight(paths, atoms, night)
+    found, judged = find_platform_edges(paths, atoms, positions)
+    # Verdicts stay valid, because an atom with any change is another atom.
+    write_mapped_positions(get_mapped_folder(paths), paths.table, judged)
+    return found
 
 
 def _find_components(edges: pl.DataFrame) -> pl.DataFrame:
