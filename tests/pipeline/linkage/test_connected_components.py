@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.connected_components import Forest, label_components
+from pipeline.linkage.connected_components import Forest, add_components, label_components
 
 if TYPE_CHECKING:
     import random
@@ -78,3 +80,13 @@ def test_a_component_over_several_blocks_of_labels_has_the_smallest_node() -> No
     labels = forest.label()
     assert labels[[7, 1_200_000, 1_900_000, last]].tolist() == [7] * 4
     assert labels[8] == 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_known_atoms_get_their_component_in_their_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ids = np.unique(rng.integers(0, 60, 30))
+    components = pl.DataFrame({"atom_id": ids, "cluster_id": rng.choice(ids, len(ids))})
+    rows = pl.DataFrame({"atom_id": rng.integers(0, 60, 50), "place": np.arange(50)})
+    assert add_components(rows, components).equals(rows.join(components, on="atom_id", maintain_order="left"))
+    assert add_components(rows, components.clear()).is_empty()
