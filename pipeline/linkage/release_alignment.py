@@ -50,6 +50,8 @@ LARGEST_GROUP = 32
 """Releases of one title that are compared: `Greatest Hits` of thousands tell nothing."""
 TRACKS_AT_A_TIME = 500_000
 """Tracks that are paired at a time, and those of the last title. Each is in up to 31 pairs."""
+TITLES_AT_A_TIME = 2_000_000
+"""Releases whose titles are compared at a time: some 80 MB."""
 _EDITION = r"[(\[][^()\[\]]*(?:edition|version|deluxe|remaster|expanded|bonus)[^()\[\]]*[)\]]|(?: - |\s)(?:ep|single)\s*$"
 _ROWS = pl.Schema({"release": pl.UInt64(), "record": pl.UInt64(), "spot": pl.UInt16()})
 
@@ -112,10 +114,9 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
 
     Two records of one atom in one place give the same row twice.
     """
-    # One name for each narrower frame: the titles of all releases are not held to the end. Sorted, they need no group of each title.
-    titles = titles[titles["title"].arg_sort()]
-    sizes = np.diff(find_run_starts(titles["title"].to_numpy()), append=titles.height)
-    titles = titles.filter(pl.Series(np.repeat((sizes > 1) & (sizes <= LARGEST_GROUP), sizes), dtype=pl.Boolean))
+    # One name for each narrower frame: the titles of all releases are not held to the end. A sort of all at once took .7 GB.
+    parts = 1 + titles.height // TITLES_AT_A_TIME
+    titles = pl.concat(_select_shared_titles(titles.filter(pl.col("title") % parts == part)) for part in range(parts))
     # Most titles have atoms with codes alone. The tracks of the others are read in a second pass, so that memory holds only them.
     members = atoms.read_pieces("atom_member", ["record", "atom_id"])
     free = np.concatenate([rows["record"].to_numpy()[~mark_known(rows["atom_id"], anchored)] for rows in members])
@@ -133,6 +134,14 @@ def _place_atoms(atoms: AtomSource, titles: pl.DataFrame, anchored: Numbers, tra
     # A binary search for each: two joins took .6 GB for 2.3 million tracks.
     placed = {"title": _look_up(rows["release"], titles), "atom_id": _look_up(rows["record"], found)}
     return rows.select(**placed, release="release", spot="spot")
+
+
+def _select_shared_titles(titles: pl.DataFrame) -> pl.DataFrame:
+    """Return the releases of titles that several releases have, and not too many to compare."""
+    # Sorted, they need no group of each title.
+    titles = titles[titles["title"].arg_sort()]
+    sizes = np.diff(find_run_starts(titles["title"].to_numpy()), append=titles.height)
+    return titles.filter(pl.Series(np.repeat((sizes > 1) & (sizes <= LARGEST_GROUP), sizes), dtype=pl.Boolean))
 
 
 def _look_up(numbers: pl.Series, known: pl.DataFrame) -> pl.Series:

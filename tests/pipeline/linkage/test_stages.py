@@ -120,6 +120,7 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     monkeypatch.setattr(sound_edges, "ATOMS_AT_A_TIME", 2)
     monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", 50)
     monkeypatch.setattr(release_alignment, "PAIRS_AT_A_TIME", 2)
+    monkeypatch.setattr(release_alignment, "TITLES_AT_A_TIME", 10)
     monkeypatch.setattr(record_ids, "ROWS_PER_RANGE", 80)
     monkeypatch.setattr(group_ids, "VOTES_PER_BUCKET", 80)
     monkeypatch.setattr(recording_tables, "CLAIMS_PER_RANGE", 60)
