@@ -35,6 +35,7 @@ from pipeline.linkage import (
     sound_edges,
     staged_records,
     stages,
+    version_edges,
 )
 from pipeline.linkage import credits as credits_
 from pipeline.linkage.failing_records import LinkageError
@@ -118,6 +119,7 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     monkeypatch.setattr(alias_owners, "NAMES_PER_PIECE", 7)
     monkeypatch.setattr(edge_evidence, "PAIRS_PER_PIECE", 3)
     monkeypatch.setattr(sound_edges, "ATOMS_AT_A_TIME", 2)
+    monkeypatch.setattr(version_edges, "CLAIMS_AT_A_TIME", 30)
     monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", 50)
     monkeypatch.setattr(release_alignment, "PAIRS_AT_A_TIME", 2)
     monkeypatch.setattr(release_alignment, "TITLES_AT_A_TIME", 10)
