@@ -23,7 +23,8 @@ from pipeline.linkage.audio_pairs import (
     find_same_track_pairs,
 )
 from pipeline.linkage.audio_verdicts import MEASURED_SCHEMA, judge_atoms, measure_pairs
-from pipeline.linkage.clusters import find_components, find_linked_atoms
+from pipeline.linkage.clusters import find_components
+from pipeline.linkage.connected_components import find_linked_atoms
 from pipeline.linkage.guards import PAIRS_AT_A_TIME, add_compared_columns, add_verdict
 from pipeline.linkage.staged_fingerprints import has_fingerprints
 

@@ -22,7 +22,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from catalog_store.tables.linkage import EDGE_KINDS
 from pipeline.linkage.atoms import DOMINANCE
-from pipeline.linkage.connected_components import add_components, label_components
+from pipeline.linkage.connected_components import add_components, find_linked_atoms, label_components
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.guards import (
     SAME_KEY_DURATION_MS,
@@ -32,7 +32,7 @@ from pipeline.linkage.guards import (
     is_length_difference,
 )
 from pipeline.linkage.live_takes import adopt_concerts
-from pipeline.linkage.sorted_runs import find_run_starts, mark_known
+from pipeline.linkage.sorted_runs import mark_known
 from pipeline.linkage.version_edges import adopt_versions
 
 if TYPE_CHECKING:
@@ -88,14 +88,6 @@ def build_clusters(
         ids[found["atom_id"].search_sorted(rebuilt["atom_id"]).to_numpy()] = rebuilt["cluster_id"].to_numpy()
         found = found.with_columns(cluster_id=pl.Series(ids))
     return TABLES["cluster"].conform(found)
-
-
-def find_linked_atoms(edges: pl.DataFrame) -> pl.DataFrame:
-    """Return atom_id of the atoms at the ends of edges, each once, in order."""
-    # Polars finds distinct numbers with a hash table of five times their size.
-    ends = np.concatenate([edges[side].to_numpy() for side in ("atom_id_a", "atom_id_b")])
-    ends.sort()
-    return pl.DataFrame({"atom_id": ends[find_run_starts(ends)]}, schema={"atom_id": pl.Int64})
 
 
 def find_components(atom_ids: pl.Series, edges: pl.DataFrame) -> pl.DataFrame:

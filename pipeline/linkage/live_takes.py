@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.linkage.connected_components import find_linked_atoms
 from pipeline.linkage.guards import UNPLACED_LIVE, can_be_one_recording, compute_duration_gap
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def adopt_concerts(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     if edges.is_empty():
         return atoms
     ends = edges.select("atom_id_a", "atom_id_b", "score")
-    linked = pl.concat([ends["atom_id_a"], ends["atom_id_b"]])
-    variants = atoms.select("atom_id", "variant").filter(pl.col("atom_id").is_in(linked.implode()))
+    variants = atoms.select("atom_id", "variant").join(find_linked_atoms(edges), on="atom_id", how="semi")
     for side in ("a", "b"):
         ends = ends.join(variants.rename({"atom_id": f"atom_id_{side}", "variant": side}), on=f"atom_id_{side}")
     is_marked = {side: pl.col(side).str.contains(_CONCERT_KINDS) for side in ("a", "b")}

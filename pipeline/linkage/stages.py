@@ -24,6 +24,7 @@ from pipeline.linkage import clusters as clustering
 from pipeline.linkage import staged_records
 from pipeline.linkage.atom_tables import ROWS_FOR_A_POOL, count_buckets, find_decided_members, write_all_atoms
 from pipeline.linkage.audio_edges import AudioEvidence, find_parted_pairs
+from pipeline.linkage.connected_components import find_linked_atoms
 from pipeline.linkage.edge_evidence import (
     find_all_key_edges,
     find_all_positions,
@@ -182,7 +183,7 @@ def _find_edges_between_platforms(paths: BuildPaths, atoms: MappedAtoms, night: 
 
 
 def _find_components(edges: pl.DataFrame) -> pl.DataFrame:
-    return clustering.find_components(clustering.find_linked_atoms(edges)["atom_id"], edges)
+    return clustering.find_components(find_linked_atoms(edges)["atom_id"], edges)
 
 
 def write_clusters(paths: BuildPaths) -> Facts:
@@ -193,7 +194,7 @@ def write_clusters(paths: BuildPaths) -> Facts:
     """
     # Without the evidence of an edge, a text for people.
     found = scan_table(TABLES["edge"], paths.table("edge")).select("atom_id_a", "atom_id_b", "kind", "score").collect()
-    ends = clustering.find_linked_atoms(found)["atom_id"].to_numpy()
+    ends = find_linked_atoms(found)["atom_id"].to_numpy()
     mapped = open_tonight(paths)
     pieces = mapped.read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"])
     atoms = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)) for rows in pieces])

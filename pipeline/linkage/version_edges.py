@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.tables import TABLES
+from pipeline.linkage.connected_components import find_linked_atoms
 from pipeline.linkage.generic_titles import is_generic_title
 from pipeline.linkage.guards import DURATION_MS, can_be_one_recording, is_length_difference
 from pipeline.linkage.isrc_edges import read_shared_claims
@@ -91,8 +92,7 @@ def adopt_versions(atoms: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     if edges.is_empty():
         return atoms
     ends = edges.select("atom_id_a", "atom_id_b").unique()
-    linked = pl.concat([ends["atom_id_a"], ends["atom_id_b"]])
-    variants = atoms.select("atom_id", "variant").filter(pl.col("atom_id").is_in(linked.implode()))
+    variants = atoms.select("atom_id", "variant").join(find_linked_atoms(edges), on="atom_id", how="semi")
     found = []
     for one, other in (("atom_id_a", "atom_id_b"), ("atom_id_b", "atom_id_a")):
         plain = variants.filter(pl.col("variant") == "").select(pl.col("atom_id").alias(one))
