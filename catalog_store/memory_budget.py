@@ -30,7 +30,7 @@ RAM_SHARE = 0.5
 DATABASE_SHARE = 0.5
 """Share of a process for DuckDB's buffers. Results on their way, libraries and what DuckDB does not count need the rest."""
 STAGING_DATABASE_SHARE = 0.25
-"""Share of a process for DuckDB's buffers in staging, where blocks and half a million rows of a part are in memory beside them."""
+"""Share of a process for DuckDB's buffers in staging, where blocks and the rows of a part are in memory beside them."""
 BUCKET_SHARE = 0.35
 """Share of a process for the rows of one bucket, at their widest point."""
 
