@@ -37,6 +37,7 @@ from pipeline.linkage.edge_evidence import (
     find_signal_edges,
 )
 from pipeline.linkage.failing_records import report_failing_records
+from pipeline.linkage.found_edges import FoundEdges
 from pipeline.linkage.incremental import atom_changes
 from pipeline.linkage.incremental.atom_changes import find_record_changes, write_changed_atoms
 from pipeline.linkage.incremental.edge_changes import find_changed_code_and_typo_edges, find_positions_tonight, read_untimed_keys
@@ -122,26 +123,27 @@ def write_edges(paths: BuildPaths, *, buckets: int | None = None) -> Facts:
 
 def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints, pool: Pool) -> Facts:
     night, atoms = read_night(paths), open_tonight(paths)
+    found = FoundEdges(checkpoints.folder / "found", buckets)
     if night.base is None:
-        found = find_code_and_typo_edges(paths, atoms, buckets, checkpoints, pool)
+        found.add(find_code_and_typo_edges(paths, atoms, buckets, checkpoints, pool))
     else:
-        found = find_changed_code_and_typo_edges(paths, atoms, night, buckets)
-    between_platforms = _find_edges_between_platforms(paths, atoms, night)
-    decided = find_override_edges(paths, atoms)
+        found.add(find_changed_code_and_typo_edges(paths, atoms, night, buckets))
+    found.add(*_find_edges_between_platforms(paths, atoms, night))
+    found.add(find_override_edges(paths, atoms))
     enter_section("sounds, takes and versions")
-    found = pl.concat([found, find_all_sound_edges(atoms), decided, *between_platforms, TABLES["edge"].build_empty()])
+    found.add(find_all_sound_edges(atoms))
     versions = pair_versions(atoms)
-    found = pl.concat([found, find_all_take_edges(paths, atoms), find_version_edges(atoms, versions)])
+    found.add(find_all_take_edges(paths, atoms), find_version_edges(atoms, versions))
     audio = AudioEvidence(paths, atoms, TABLES["audio_comparison"].build_empty() if night.base is None else night.read("audio_comparison"))
-    found = pl.concat([found, audio.find_edges()])
+    found.add(audio.find_edges())
     enter_section("aligned releases")
     # Weak signals decide only where all strong evidence leaves atoms without a code, and `key` edges only where one component is left.
-    components = _find_components(found)
+    components = _find_components(found.ends)
     standing = find_standing(atoms, components)
     aligned = find_release_edges(paths, atoms, components, standing)
     if aligned.height:
-        found = pl.concat([found, aligned])
-        components = _find_components(found)
+        found.add(aligned)
+        components = _find_components(found.ends)
         standing = find_standing(atoms, components)
     enter_section("pairs for weak signals")
     if night.base is None:
@@ -150,22 +152,21 @@ def _write_edge_table(paths: BuildPaths, buckets: int, checkpoints: Checkpoints,
         weak = find_weak_pairs_tonight(paths, atoms, night, standing.free, checkpoints, pool)
     enter_section("weak signals")
     write_mapped_weak_pairs(get_mapped_folder(paths), paths.table, weak)
-    found = pl.concat([found, find_signal_edges(paths, atoms, components, standing, weak.pairs)])
-    so_far = _find_components(found)
+    found.add(find_signal_edges(paths, atoms, components, standing, weak.pairs))
+    so_far = _find_components(found.ends)
     doubtful = list_doubtful_atoms(versions)
     # A night has added parts, so the atoms of one key are no longer in one part. Then the few untimed keys are read whole.
     enter_section("keys")
-    by_key = (
+    found.add(
         find_all_key_edges(paths, so_far, doubtful, checkpoints, pool)
         if night.base is None
         else find_key_edges(read_untimed_keys(atoms), so_far, doubtful)
     )
-    found = pl.concat([found, by_key])
     # Last: audio can part only atoms that something has joined. Edges of equal audio found here are inside components.
-    found = pl.concat([found, audio.examine_joined(found)])
-    write_table(TABLES["edge"], paths.table("edge"), found)
+    found.add(audio.examine_joined(found.ends))
+    kinds = found.write(paths.table("edge"))
     write_table(TABLES["audio_comparison"], paths.table("audio_comparison"), audio.comparisons)
-    return {"edges": found.height, **{f"{kind}_edges": count for kind, count in found.group_by("kind").len().sort("kind").iter_rows()}}
+    return {"edges": kinds.total(), **{f"{kind}_edges": count for kind, count in sorted(kinds.items())}}
 
 
 def _find_edges_between_platforms(paths: BuildPaths, atoms: MappedAtoms, night: Night) -> list[pl.DataFrame]:
