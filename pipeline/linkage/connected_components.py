@@ -51,6 +51,16 @@ def add_components(rows: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame
     return inside.with_columns(cluster_id=components["cluster_id"].gather(places))
 
 
+def find_roots(atom_ids: pl.Series, components: pl.DataFrame) -> pl.Series:
+    """Return the component of each atom; an atom that is not among `components` (atom_id, cluster_id, in the order of atoms) is its own."""
+    # A join would hash all components, as above.
+    known, ids = components["atom_id"].to_numpy(), atom_ids.to_numpy()
+    if not len(known):
+        return atom_ids
+    places = np.minimum(search_many(known, ids), len(known) - 1)
+    return pl.Series(np.where(known[places] == ids, components["cluster_id"].to_numpy()[places], ids))
+
+
 class Forest:
     """Components of the nodes 0..count-1, whose edges come in blocks: 4 bytes a node are in memory, and one block of edges."""
 

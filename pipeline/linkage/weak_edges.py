@@ -17,7 +17,7 @@ import polars as pl
 from catalog_store.tables import TABLES
 from pipeline.linkage import match_weights
 from pipeline.linkage.block_pairs import read_readings
-from pipeline.linkage.connected_components import label_components
+from pipeline.linkage.connected_components import find_roots, label_components
 from pipeline.linkage.failing_rows import run_on_rows
 from pipeline.linkage.guards import (
     TYPO_DURATION_MS,
@@ -28,6 +28,7 @@ from pipeline.linkage.guards import (
 )
 from pipeline.linkage.live_takes import is_on_concert_album, is_unplaced_live, mark_lone_takes, mark_other_shows
 from pipeline.linkage.release_evidence import ALBUM_END, number_ends
+from pipeline.linkage.sorted_runs import mark_known
 from pipeline.linkage.title_parts import TRACK_NUMBER, is_cut_title
 from pipeline.linkage.weak_names import add_name_bits, add_name_columns, filter_reachable
 from pipeline.linkage.weak_pairs import mark_shared_readings, read_sides
@@ -251,11 +252,9 @@ def drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
 def add_roots(pairs: pl.DataFrame, components: pl.DataFrame, anchored: pl.Series) -> pl.DataFrame:
     """Add the component of each side, and whether it holds a code."""
     for side in ("a", "b"):
-        root = components.select(pl.col("atom_id").alias(side), pl.col("cluster_id").alias(f"{side}_root"))
-        pairs = pairs.join(root, on=side, how="left", maintain_order="left")
-        pairs = pairs.with_columns(
-            pl.coalesce(f"{side}_root", side).alias(f"{side}_root"), pl.col(side).is_in(anchored.implode()).alias(f"{side}_is_coded")
-        )
+        roots = find_roots(pairs[side], components).alias(f"{side}_root")
+        is_coded = pl.Series(f"{side}_is_coded", mark_known(pairs[side], anchored.to_numpy()))
+        pairs = pairs.with_columns(roots, is_coded)
     return pairs
 
 

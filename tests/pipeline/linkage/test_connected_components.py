@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.linkage.connected_components import Forest, add_components, label_components
+from pipeline.linkage.connected_components import Forest, add_components, find_roots, label_components
 
 if TYPE_CHECKING:
     import random
@@ -90,3 +90,14 @@ def test_rows_of_known_atoms_get_their_component_in_their_order(seed: int) -> No
     rows = pl.DataFrame({"atom_id": rng.integers(0, 60, 50), "place": np.arange(50)})
     assert add_components(rows, components).equals(rows.join(components, on="atom_id", maintain_order="left"))
     assert add_components(rows, components.clear()).is_empty()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_atom_without_an_edge_is_its_own_component(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ids = np.unique(rng.integers(0, 60, 30))
+    components = pl.DataFrame({"atom_id": ids, "cluster_id": rng.choice(ids, len(ids))})
+    wanted = pl.DataFrame({"atom_id": rng.integers(0, 70, 50)})
+    expected = wanted.join(components, on="atom_id", how="left", maintain_order="left").select(pl.coalesce("cluster_id", "atom_id"))
+    assert find_roots(wanted["atom_id"], components).to_list() == expected.to_series().to_list()
+    assert find_roots(wanted["atom_id"], components.clear()).equals(wanted["atom_id"])

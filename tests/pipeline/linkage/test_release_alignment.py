@@ -113,9 +113,12 @@ def test_movement_without_length_is_the_one_in_its_place() -> None:
 
 
 def test_releases_are_aligned_a_few_titles_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_alignment, "TRACKS_AT_A_TIME", 1)
-    placed = pl.DataFrame({"title": [5, 3, 5, 9, 3, 3]}, schema={"title": pl.UInt64})
-    assert [rows["title"].to_list() for rows in release_alignment._cut_by_title(placed)] == [[3, 3, 3], [5, 5], [9]]
+    monkeypatch.setattr(release_alignment, "TRACKS_AT_A_TIME", 2)
+    placed = [pl.DataFrame({"title": titles}, schema={"title": pl.UInt64}) for titles in ([5, 3, 5, 9], [], [3, 3, 5])]
+    pieces = [rows["title"].to_list() for rows in release_alignment._cut_by_title(placed)]
+    assert sorted(title for piece in pieces for title in piece) == [3, 3, 3, 5, 5, 5, 9]
+    assert sum(len(set(piece)) for piece in pieces) == len({3, 5, 9}), "a title is in two pieces"
+    assert max(map(len, pieces)) < sum(rows.height for rows in placed)
     album = Album()
     album.add("b", 2, "Track 02", 234)
     assert album.is_one(2)
@@ -125,7 +128,8 @@ def test_only_tracks_of_titles_with_an_atom_without_a_code_are_placed() -> None:
     """Releases 1 and 2 share a title, and so do 3 and 4; record 40 alone has an atom (4) without a code."""
     titles = pl.DataFrame({"release": [1, 2, 3, 4, 5], "title": [7, 7, 8, 8, 9]}, schema={"release": pl.UInt64, "title": pl.UInt64})
     members = pl.DataFrame({"record": [10, 20, 30, 40, 50], "atom_id": [1, 2, 3, 4, 5]}, schema={"record": pl.UInt64, "atom_id": pl.Int64})
-    tracks = pl.DataFrame({"release": [1, 2, 3, 4, 5], "record": [10, 20, 30, 40, 50], "spot": [1] * 5}, schema=release_alignment._ROWS)
+    schema = {"release": pl.UInt64, "record": pl.UInt64, "spot": pl.UInt16}
+    tracks = pl.DataFrame({"release": [1, 2, 3, 4, 5], "record": [10, 20, 30, 40, 50], "spot": [1] * 5}, schema=schema)
 
     class Atoms:
         def read_pieces(self, _name: str, columns: list[str]) -> Iterator[pl.DataFrame]:
@@ -134,8 +138,10 @@ def test_only_tracks_of_titles_with_an_atom_without_a_code_are_placed() -> None:
         def read_atom_rows(self, _name: str, atom_ids: pl.Series, _columns: list[str]) -> pl.DataFrame:
             raise AssertionError(atom_ids)
 
-    placed = release_alignment._place_atoms(Atoms(), titles, np.array([1, 2, 3, 5]), lambda: tracks.iter_slices(2))
-    assert sorted(placed.select("title", "release", "spot", "atom_id").iter_rows()) == [(8, 3, 1, 3), (8, 4, 1, 4)]
+    components = pl.DataFrame({"atom_id": [2, 4], "cluster_id": [2, 2]})
+    placed = release_alignment._place_atoms(Atoms(), titles, components, np.array([1, 2, 3, 5]), lambda: tracks.iter_slices(2))
+    rows = pl.concat(placed).select("title", "release", "spot", "atom_id", "root")
+    assert sorted(rows.iter_rows()) == [(8, 3, 1, 3, 3), (8, 4, 1, 4, 2)]
 
 
 def test_track_that_is_listed_twice_in_one_place_is_one_track() -> None:
