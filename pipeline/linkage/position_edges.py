@@ -13,6 +13,9 @@ from catalog_store.record_keys.place_numbers import DISC_BITS, TRACK_BITS
 from catalog_store.tables import TABLES
 from pipeline.linkage.guards import TYPO_DURATION_MS, add_compared_columns, add_verdict, compute_duration_gap
 
+ROWS_AT_A_TIME = 2_000_000
+"""Records in contested positions that are paired at a time: some 150 MB."""
+
 
 def _describe_position() -> pl.Expr:
     # A position is one number: barcode, disc, track, from the upper bits down (place_numbers.py).
@@ -26,13 +29,24 @@ def find_position_pairs(contested: pl.DataFrame) -> pl.DataFrame:
 
     `contested`: as in Positions; any subset that holds all rows of each of its positions.
     """
+    # All at once took 1.4 GB at 30 million recordings. A pair may be in positions of several parts.
+    parts = 1 + contested.height // ROWS_AT_A_TIME
+    found = [_pair_atoms(contested.filter(pl.col("place") % parts == part)) for part in range(parts)]
+    return _take_smallest_place(pl.concat(found)).select("a", "b", evidence=_describe_position())
+
+
+def _pair_atoms(contested: pl.DataFrame) -> pl.DataFrame:
+    """Return a, b (once), place (the smallest) of the pairs of atoms in one position."""
     # Two records of one platform in one position can mean a reused barcode, or another numbering of tracks.
     alone = contested.filter(pl.len().over("place", "platform") == 1)
     standing = alone.select("place", "atom_id").unique()
     # At most one atom of each platform is in a place: all pairs are few, and none depends on which atom comes first.
     pairs = standing.join(standing, on="place", suffix="_b").filter(pl.col("atom_id") < pl.col("atom_id_b"))
-    pairs = pairs.group_by(a="atom_id", b="atom_id_b").agg(pl.col("place").min())
-    return pairs.select("a", "b", evidence=_describe_position())
+    return _take_smallest_place(pairs.select("place", a="atom_id", b="atom_id_b"))
+
+
+def _take_smallest_place(pairs: pl.DataFrame) -> pl.DataFrame:
+    return pairs.group_by("a", "b").agg(pl.col("place").min())
 
 
 def judge_pairs(pairs: pl.DataFrame, atoms: pl.DataFrame) -> pl.DataFrame:

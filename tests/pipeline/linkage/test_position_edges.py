@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pytest
 
 from catalog_store.record_keys.numbers import number_record
 from catalog_store.record_keys.place_numbers import select_barcoded, select_placed
 from catalog_store.tables import TABLES
-from pipeline.linkage import link
+from pipeline.linkage import link, position_edges
 from pipeline.linkage.overrides import Overrides, load_overrides
 from pipeline.linkage.position_edges import build_position_edges, find_position_pairs, judge_pairs
 from pipeline.linkage.release_positions import PLATFORM, Positions, find_positions
@@ -136,3 +137,18 @@ def test_position_joins_durations_as_close_as_for_a_typing_error(duration: int |
     judged = judge_pairs(pairs.select("a", "b"), atoms)
     assert judged.rows() == [(1, 2, score)]
     assert build_position_edges(pairs, judged).rows() == ([(1, 2, "position", 1.0, "x")] if score else [])
+
+
+@pytest.mark.parametrize("rows_at_a_time", [1, 7, 1000])
+def test_pairs_are_the_same_however_many_positions_are_paired_at_a_time(monkeypatch: pytest.MonkeyPatch, rows_at_a_time: int) -> None:
+    rng = np.random.default_rng(rows_at_a_time)
+    drawn = {
+        "place": rng.integers(0, 200, 300),
+        "platform": rng.choice(["streamsvc_a", "catalog_a", "store_a"], 300),
+        "atom_id": rng.integers(0, 12, 300),
+    }
+    contested = pl.DataFrame(drawn, {"place": pl.UInt64, "platform": PLATFORM, "atom_id": pl.Int64})
+    expected = find_position_pairs(contested).sort("a", "b")
+    assert expected.height > 20, "the world has too few pairs to tell"
+    monkeypatch.setattr(position_edges, "ROWS_AT_A_TIME", rows_at_a_time)
+    assert find_position_pairs(contested).sort("a", "b").equals(expected)

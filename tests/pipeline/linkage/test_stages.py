@@ -23,11 +23,13 @@ from pipeline.linkage import (
     atoms,
     clusters,
     edge_evidence,
+    found_edges,
     group_ids,
     guards,
     link,
     name_cache,
     normal_forms,
+    position_edges,
     record_ids,
     recording_tables,
     release_alignment,
@@ -118,6 +120,8 @@ def test_tables_are_the_same_for_any_number_of_buckets_and_any_order_of_rows(
     monkeypatch.setattr(name_cache, "NAMES_PER_MERGE", 20)
     monkeypatch.setattr(alias_owners, "NAMES_PER_PIECE", 7)
     monkeypatch.setattr(edge_evidence, "PAIRS_PER_PIECE", 3)
+    monkeypatch.setattr(found_edges, "EDGES_PER_RUN", 7)
+    monkeypatch.setattr(position_edges, "ROWS_AT_A_TIME", 3)
     monkeypatch.setattr(sound_edges, "ATOMS_AT_A_TIME", 2)
     monkeypatch.setattr(version_edges, "CLAIMS_AT_A_TIME", 30)
     monkeypatch.setattr(release_mates, "ROWS_AT_A_TIME", 50)
