@@ -36,7 +36,8 @@ def open_recording_index(paths: BuildPaths, spill: Path, pool: Pool) -> NumberIn
     held = paths.root / "work" / "carried" / "recording_index"
     folder = held / blake2b(contents.encode(), digest_size=16).hexdigest()
     index = NumberIndex(folder, _COLUMNS, parts)
-    if folder.is_dir():
+    # A damaged index would give records to other recordings, in silence. To read 24 bytes a record takes a second per 40 million records.
+    if index.is_whole():
         return index
     made = NumberIndex(spill / folder.name, _COLUMNS, parts)
     # Without checkpoints, because the folder moves: an index that a mark calls finished and that is gone would lose records in silence.
@@ -46,8 +47,9 @@ def open_recording_index(paths: BuildPaths, spill: Path, pool: Pool) -> NumberIn
     for _ in map_ordered(made.seal, range(parts), pool=pool):
         pass
     made.remove_entries()
+    made.keep_checksums()
     held.mkdir(parents=True, exist_ok=True)
-    for stale in {*list_folder(held, "*")} - {folder}:
+    for stale in list_folder(held, "*"):
         shutil.rmtree(stale, ignore_errors=True)
     try:
         made.folder.rename(folder)

@@ -8,10 +8,12 @@ finds a wrong entry with a chance of its entries in 2^64. Out of scope: what the
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -27,11 +29,15 @@ if TYPE_CHECKING:
 ENTRIES_PER_PART = 1_000_000
 """Entries of one part on average: 24 MB with two integers each."""
 _NUMBER = "number"
+_CHECKSUMS = "checksums.json"
 
 
 @dataclass(frozen=True)
 class NumberIndex:
-    """An index in a folder. Fill it with `add`, then `seal` each part, then `join`."""
+    """An index in a folder. Fill it with `add`, then `seal` each part, then `join`.
+
+    One that is used again later must be whole: `keep_checksums` after the last part, `is_whole` before the next use.
+    """
 
     folder: Path
     columns: tuple[str, ...]
@@ -46,10 +52,11 @@ class NumberIndex:
     def seal(self, part: int) -> None:
         """Sort a part. ValueError when two of its entries have one number."""
         entries = read_bucket(self.folder / "entries", part)
-        if entries.is_empty():
-            return
-        entries = entries.sort(_NUMBER)
+        # A part without an entry has a file, too: a part without a file is damaged.
+        schema = {**dict.fromkeys(self.columns, pl.Int64), _NUMBER: pl.UInt64}
+        entries = entries.sort(_NUMBER) if entries.width else pl.DataFrame(schema=schema)
         numbers = entries[_NUMBER].to_numpy()
+        self.folder.mkdir(parents=True, exist_ok=True)
         if (twice := np.flatnonzero(numbers[1:] == numbers[:-1])).size:
             raise ValueError(f"{self.folder.name}: two entries have number {numbers[twice[0]]}: they are equal, or their hashes collide")
         with write_aside(self._get_file(part)) as pending:
@@ -58,6 +65,22 @@ class NumberIndex:
     def remove_entries(self) -> None:
         """Remove what `seal` read, once every part is sealed."""
         shutil.rmtree(self.folder / "entries", ignore_errors=True)
+
+    def keep_checksums(self) -> None:
+        """Write the checksum of every part beside them."""
+        (self.folder / _CHECKSUMS).write_bytes(msgspec.json.encode([self._hash_part(part) for part in range(self.parts)]))
+
+    def is_whole(self) -> bool:
+        """Return whether every part has the content that it had when its checksum was kept. Reads all parts."""
+        try:
+            kept = msgspec.json.decode((self.folder / _CHECKSUMS).read_bytes(), type=list[str])
+            return kept == [self._hash_part(part) for part in range(self.parts)]
+        except (OSError, msgspec.DecodeError):
+            return False
+
+    def _hash_part(self, part: int) -> str:
+        with self._get_file(part).open("rb") as file:
+            return hashlib.file_digest(file, "blake2b").hexdigest()
 
     def join(self, rows: pl.DataFrame, number: pl.Expr) -> pl.DataFrame:
         """Return the rows whose number has an entry, in their order, with `columns` added."""
@@ -68,11 +91,13 @@ class NumberIndex:
         is_known = np.zeros(len(wanted), dtype=bool)
         ends = np.searchsorted(self._find_parts(ordered), np.arange(self.parts), side="right").tolist()
         for part, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            if start == end or not self._get_file(part).exists():
+            if start == end:
                 continue
             # Mapped and unmapped part by part: the pages of all parts would count as memory of this process.
             entries = map_array(self._get_file(part)).reshape(1 + len(self.columns), -1)
             numbers = entries[0].view(np.uint64)
+            if not len(numbers):
+                continue
             places = np.searchsorted(numbers, ordered[start:end])
             places[places == len(numbers)] = 0
             is_known[order[start:end]] = numbers[places] == ordered[start:end]

@@ -19,6 +19,7 @@ from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 from pipeline.engine import number_index
 from pipeline.linkage import staged_records
+from tests.rotten_files import rot
 
 from .conftest import credit
 
@@ -169,3 +170,18 @@ def test_stages_share_one_index_of_records_until_the_records_change(world: World
     assert build(world)["recording"].height == 6
     (second,) = held.iterdir()
     assert second != first
+
+
+@pytest.mark.parametrize("harm", ["rotten", "gone", "no checksums"])
+def test_damaged_index_of_records_is_made_again(world: World, harm: str) -> None:
+    add_recordings(world, 5)
+    expected = build(world)["recording"]
+    (folder,) = (world.paths.root / "work" / "carried" / "recording_index").iterdir()
+    part = folder / "part-00000.npy"
+    content = part.read_bytes()
+    if harm == "rotten":
+        rot(part, 0.9)
+    else:
+        (part if harm == "gone" else folder / "checksums.json").unlink()
+    assert build(world)["recording"].equals(expected)
+    assert part.read_bytes() == content

@@ -7,6 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from pipeline.engine.number_index import NumberIndex
+from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +51,21 @@ def test_an_index_without_entries_finds_nothing(tmp_path: Path) -> None:
 def test_two_entries_of_one_number_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"two entries have number \d+: they are equal, or their hashes collide"):
         build(tmp_path, 1, [3, 4, 5, 3])
+
+
+@pytest.mark.parametrize("places", [[], [1], list(range(100))])
+@pytest.mark.parametrize("part", [0, 2])
+def test_index_is_whole_until_a_part_is_damaged_or_gone(tmp_path: Path, places: list[int], part: int) -> None:
+    index = build(tmp_path, 3, places)
+    assert not index.is_whole(), "no checksum is kept yet"
+    index.keep_checksums()
+    assert index.is_whole()
+    file = tmp_path / f"part-{part:05d}.npy"
+    rot(file, 0.9)
+    assert not index.is_whole()
+    rot(file, 0.9)
+    assert index.is_whole()
+    file.unlink()
+    assert not index.is_whole()
+    with pytest.raises(FileNotFoundError):
+        index.join(pl.DataFrame({"wanted": range(100)}), pl.col("wanted").hash(7))
