@@ -85,6 +85,8 @@ def back_up(dest: Path, *, paths: BuildPaths | None, accounts: str | None, repor
 
     BackupError, CatalogError, AccountError, OSError: the backup before is still valid.
     """
+    if paths is not None and dest.resolve().is_relative_to(paths.root.resolve()):
+        raise BackupError(f"{dest} is inside the catalog that it should save: name a folder elsewhere, best on another disk")
     make_private_folder(dest)
     with _hold_folder_lock(dest):
         if (dest / BACKUP_FILE).exists():
@@ -130,7 +132,7 @@ def _save_catalog(paths: BuildPaths, target: Path, folder: Path, report: Callabl
     make_private_folder(target)
     for name in ids:
         # The snapshots of the backup before stay until backup.json names the new ones.
-        pull(str(paths.root), target, role="all", keep=_KEEP_ALL, snapshot_id=name, report=report)
+        pull(str(paths.root), target, role="all", keep=_KEEP_ALL, snapshot_id=name, reads_all=True, report=report)
     if paths.has_overrides:
         _write_private(folder / OVERRIDES_FILE, paths.overrides.read_bytes())
     mapping = _find_audio_mapping(paths)
@@ -207,7 +209,16 @@ def restore(source: Path, *, paths: BuildPaths | None, accounts: str | None, rep
         if paths is not None:
             for snapshot in backup.snapshots:
                 report(f"restoring snapshot {snapshot.id}")
-                pull(str(source / CATALOG_FOLDER), paths.root, role="all", keep=_KEEP_ALL, snapshot_id=snapshot.id, report=report)
+                # Marks of earlier checks do not count: a file that has rotted since would stay damaged.
+                pull(
+                    str(source / CATALOG_FOLDER),
+                    paths.root,
+                    role="all",
+                    keep=_KEEP_ALL,
+                    snapshot_id=snapshot.id,
+                    reads_all=True,
+                    report=report,
+                )
             for name, target in _list_targets(paths):
                 if (files / name).is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)

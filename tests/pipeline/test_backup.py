@@ -20,6 +20,7 @@ from pipeline.backup import BACKUP_FILE, read_backup
 from tests.account_store.saved_account import make_account, require_account
 from tests.catalog_store.catalog_tables import make_tables
 from tests.commands import run_pipeline
+from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -219,3 +220,34 @@ def read_members(catalog: Path) -> pl.DataFrame:
     """Return the recording id of every source record."""
     rows = pl.read_parquet(catalog / "current" / "tables" / "recording_member" / "*.parquet")
     return rows.select("platform", "external_id", "recording_id").sort("platform", "external_id")
+
+
+def find_table(root: Path) -> Path:
+    """Return the largest part of a table of the snapshot `second`."""
+    return max((root / "snapshots" / "second" / "tables").rglob("*.parquet"), key=lambda part: part.stat().st_size)
+
+
+def test_next_backup_mends_a_file_that_has_rotted_in_the_backup(catalog: Path, tmp_path: Path) -> None:
+    back_up(tmp_path / "saved", "--catalog", catalog)
+    rot(find_table(tmp_path / "saved" / "catalog"))
+    assert run_pipeline("restore", tmp_path / "saved", "--catalog", tmp_path / "new", check=False).returncode == 1
+    back_up(tmp_path / "saved", "--catalog", catalog)
+    run_pipeline("restore", tmp_path / "saved", "--catalog", tmp_path / "new")
+    verify(read_live_snapshot(tmp_path / "new").folder)
+
+
+def test_restore_mends_a_file_that_has_rotted_in_the_catalog(catalog: Path, tmp_path: Path) -> None:
+    back_up(tmp_path / "saved", "--catalog", catalog)
+    run_pipeline("restore", tmp_path / "saved", "--catalog", tmp_path / "new")
+    rot(find_table(tmp_path / "new"))
+    run_pipeline("restore", tmp_path / "saved", "--catalog", tmp_path / "new", "--replace")
+    verify(read_live_snapshot(tmp_path / "new").folder)
+
+
+@pytest.mark.parametrize("place", [".", "snapshots", "backups/tonight"])
+def test_backup_into_the_catalog_itself_is_refused(catalog: Path, place: str) -> None:
+    before = sorted(catalog.rglob("*"))
+    refused = back_up(catalog / place, "--catalog", catalog, check=False)
+    assert refused.returncode == 1
+    assert "is inside the catalog that it should save" in refused.stderr
+    assert sorted(catalog.rglob("*")) == before
