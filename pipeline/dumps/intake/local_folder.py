@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.intake.adapters import stage_dump
-from pipeline.dumps.intake.newest_dump import Intake, is_stamped, read_stamp, write_stamp
+from pipeline.dumps.intake.newest_dump import Intake, are_tables_whole, is_stamped, read_stamp, write_stamp
 from pipeline.dumps.landing.landing_zone import Landing
 from pipeline.dumps.landing.upstream import require_folder
 from pipeline.dumps.staging.staging_profile import read_profile
@@ -51,7 +51,7 @@ def stage_in_place(
         return Intake(platform, "kept_last_good" if folder.is_dir() else "missing", None, problem)
     listing = _hash_listing(landing.folder)
     # A folder has no name of a dump, so the stamp holds the hash of its listing.
-    if is_stamped(folder, listing):
+    if is_stamped(folder, listing) and are_tables_whole(folder, report):
         staged = read_profile(folder, platform)
         return Intake(platform, "unchanged", str(landing.folder), None, tuple(staged.warnings) if staged else ())
     try:

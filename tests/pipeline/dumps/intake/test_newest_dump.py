@@ -15,6 +15,7 @@ from pipeline.dumps.intake import newest_dump
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
+from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +99,24 @@ def test_tables_without_stamp_are_staged_again(tmp_path: Path) -> None:
     stage_newest("store_a", zone, tmp_path / "staged")
     (tmp_path / "staged" / newest_dump.STAMP).unlink()
     assert stage_newest("store_a", zone, tmp_path / "staged").status == "staged"
+
+
+@pytest.mark.parametrize("harm", ["rotten", "torn", "gone"])
+def test_damaged_tables_are_staged_again(tmp_path: Path, harm: str) -> None:
+    zone, said = deliver(tmp_path, "2026-09-01", lines(1, 2)), list[str]()
+    stage_newest("store_a", zone, tmp_path / "staged")
+    part = tmp_path / "staged" / "source_recording" / "part-00000.parquet"
+    content = part.read_bytes()
+    if harm == "rotten":
+        rot(part, 0.2)
+    elif harm == "torn":
+        part.write_bytes(content[:-20])
+    else:
+        part.unlink()
+    assert stage_newest("store_a", zone, tmp_path / "staged", said.append).status == "staged"
+    assert part.read_bytes() == content
+    assert any("are not as they were written, so the dump is staged again" in line for line in said)
+    assert stage_newest("store_a", zone, tmp_path / "staged").status == "unchanged"
 
 
 def test_other_code_stages_the_same_dump_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
