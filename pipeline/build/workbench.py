@@ -189,6 +189,7 @@ class Workbench(QuerySteps):
         self.checkpoints = checkpoints
         self.spill = name_spill_folder(paths, stage)
         self._hidden = {table.name: table for table in ALL_TABLES}
+        self._unreadable: dict[str, duckdb.Error] = {}
 
     def execute(self, sql: str) -> duckdb.DuckDBPyConnection:
         """Run a query, for results of a few rows."""
@@ -215,6 +216,12 @@ class Workbench(QuerySteps):
     def _run(self, sql: str, query: Callable[[str], Result]) -> Result:
         try:
             return query(sql)
+        except duckdb.CatalogException as error:
+            # The message of DuckDB says that there is no such table, and not why.
+            named = [name for name in self._unreadable if name in str(error)]
+            if named:
+                raise self._unreadable[named[0]] from error
+            raise
         except duckdb.OutOfMemoryException:
             with use_all_memory(self.connection, self._describe(sql)):
                 return query(sql)
@@ -234,10 +241,12 @@ class Workbench(QuerySteps):
         for name in self._hidden.keys() & {*_WORD.findall(text)}:
             table = self._hidden.pop(name)
             if source := self._source_sql(table):
-                # A parallel step may replace a table between the listing of its parts and their opening. Such a table is no input of this
-                # step, only its name is a word of the text: Dagster starts a step after the steps that write its inputs.
-                with suppress(duckdb.IOException):
+                # Names of tables that are no input may be words of the text. A parallel step may replace such a table between the listing
+                # of its parts and their opening, and a loss of power may have torn it. The query tells whether it is an input.
+                try:
                     self._show(table, source)
+                except duckdb.Error as error:
+                    self._unreadable[name] = error
             elif table.layer == "staging":
                 self.connection.execute(table.render_ddl())
 

@@ -15,11 +15,11 @@ import dagster as dg
 from pydantic import PrivateAttr
 
 from catalog_store.errors import CatalogError
-from catalog_store.folder_listing import list_folder
 from catalog_store.memory_budget import MemoryBudget, use_budget
 from catalog_store.platforms import INPUTS
+from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.tables import QUALITY_TABLES, TABLES
-from catalog_store.tables.files import count_rows, measure_bytes
+from catalog_store.tables.files import measure_bytes
 from catalog_store.tables.genres import GENRE_TABLES
 from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, Holder, Process, claim, iterate_ancestors
 from pipeline.build.step_fingerprint import compute_step_fingerprint, hash_program
@@ -165,8 +165,11 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         """Memory of a step. The default follows the recordings of the last build, because a first build knows none."""
         if self.memory is not None:
             return MemoryBudget.share_out(self.memory)
-        recordings = self.paths.table("recording")
-        return MemoryBudget.of_catalog(count_rows(recordings) if list_folder(recordings, "part-*.parquet") else 0)
+        # The live snapshot tells it, not the work folder: after a loss of power, tables there may be torn, and every step asks.
+        try:
+            return MemoryBudget.of_catalog(read_live_snapshot(self.paths.root).manifest.tables["recording"].rows)
+        except CatalogError:
+            return MemoryBudget.of_catalog(0)
 
     @property
     def is_large(self) -> bool:

@@ -79,6 +79,18 @@ def test_a_table_is_opened_when_a_query_names_it(tmp_path: Path) -> None:
         assert bench.read_frame("SELECT count(*) FROM nobody").item() == 0
 
 
+def test_torn_table_fails_only_the_query_that_reads_it(tmp_path: Path) -> None:
+    """A loss of power tears tables that the night has not published."""
+    paths = BuildPaths(tmp_path)
+    write_table(TABLES["label"], paths.table("label"), TABLES["label"].build_empty())
+    part = paths.table("label") / "part-00000.parquet"
+    part.write_bytes(bytes(part.stat().st_size))
+    with open_workbench(paths, "stage") as bench:
+        assert bench.read_frame("SELECT 1 AS label")["label"].to_list() == [1]
+        with pytest.raises(duckdb.Error, match=re.escape(part.name)):
+            bench.keep("named", "SELECT name FROM label")
+
+
 # DuckDB cannot spill a list while it grows.
 LISTS = "SELECT list(i) AS numbers FROM range(1_000_000) r(i) GROUP BY i % 3"
 LABELS = "SELECT unnest(numbers) AS label_id, 'A' AS name, 0 AS release_count FROM ({lists})"
