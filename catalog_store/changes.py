@@ -7,6 +7,7 @@ decides what an id stands for; queries/id_changes.py answers.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ from catalog_store.tables.files import render_sql_source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 KEPT_BUILDS = 100
 """Builds in the history. A caller further behind must load everything again."""
@@ -91,17 +94,20 @@ def read_history(previous: Path) -> tuple[list[str], list[tuple[int, int, int, i
     A snapshot of a format without history yields only itself. There are at most KEPT_BUILDS.
     """
     file = previous / SERVING_FOLDER / FILE_NAME
-    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-        try:
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             builds = connection.execute("SELECT number, snapshot_id FROM build ORDER BY number").fetchall()
-        except sqlite3.OperationalError:
-            return [read_manifest(previous).id], []
-        # The history would otherwise grow with every night.
-        builds = builds[-KEPT_BUILDS:]
-        first = builds[0][0]
-        # Callers ask for changes after the oldest build, so its own changes are not needed.
-        changes = connection.execute(
-            "SELECT build - ?1, kind, change, old_id, new_id FROM change WHERE build > ?1 ORDER BY build, kind, change, old_id, new_id",
-            (first,),
-        ).fetchall()
+            # The history would otherwise grow with every night.
+            builds = builds[-KEPT_BUILDS:]
+            first = builds[0][0]
+            # Callers ask for changes after the oldest build, so its own changes are not needed.
+            changes = connection.execute(
+                "SELECT build - ?1, kind, change, old_id, new_id FROM change WHERE build > ?1 ORDER BY build, kind, change, old_id, new_id",
+                (first,),
+            ).fetchall()
+    except sqlite3.DatabaseError as error:
+        # A night must not fail because the snapshot before it is damaged.
+        if "no such table" not in str(error):
+            log.warning("%s is damaged (%s), so the history of changes begins again: run `verify`", file, error)
+        return [read_manifest(previous).id], []
     return [snapshot_id for _, snapshot_id in builds], changes

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ import polars as pl
 
 from catalog_store.folder_listing import list_tree
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import read_table, scan_table, write_table
+from catalog_store.tables.files import count_part_rows, list_parts, read_table, scan_table, write_table
 from pipeline.linkage import mapped_atoms
 from pipeline.linkage.atom_tables import list_spilled_buckets
 
@@ -145,15 +146,27 @@ def _decide(paths: BuildPaths, made: str) -> Night:
     if not paths.current.exists():
         return Night(None, "the catalog has no snapshot yet")
     base = paths.current.resolve() / "tables"
-    missing = [name for name in BASE_TABLES if not (base / name).is_dir()]
-    if missing:
-        return Night(None, f"the live snapshot lacks {', '.join(missing)}")
+    if fault := _find_fault(base):
+        return Night(None, fault)
     if read_table(TABLES["linkage_version"], base / "linkage_version")["version"].item() != made:
         return Night(None, "code, libraries or overrides differ from those of the live snapshot")
     files = mapped_atoms.get_mapped_folder(paths)
     if unusable := mapped_atoms.find_unusable_parts(files, base.joinpath):
         return Night(None, f"{unusable[0]}; {len(unusable)} in all")
     return Night(base, files=files)
+
+
+def _find_fault(base: Path) -> str:
+    """Return what the tables of the live snapshot lack; nothing if they can be a base."""
+    missing = [name for name in BASE_TABLES if not (base / name).is_dir()]
+    if missing:
+        return f"the live snapshot lacks {', '.join(missing)}"
+    for part in chain.from_iterable(list_parts(base / name) for name in BASE_TABLES):
+        try:
+            count_part_rows(part)
+        except (OSError, pl.exceptions.PolarsError):
+            return f"{part} of the live snapshot is torn: run `verify`"
+    return ""
 
 
 def get_decision_path(paths: BuildPaths) -> Path:

@@ -349,6 +349,13 @@ def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> N
 
 
 @pytest.mark.slow
+def test_torn_table_of_the_snapshot_causes_a_full_linkage(linked: BuildPaths) -> None:
+    part = next((linked.current / "tables" / "atom").glob("part-*.parquet"))
+    part.write_bytes(part.read_bytes()[:-10])
+    assert f"{part.name} of the live snapshot is torn: run `verify`" in reason_of(linked)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["torn", "gone"])
 def test_unusable_mapped_file_causes_a_full_linkage(harm: str, linked: BuildPaths) -> None:
     before = content(linked)
