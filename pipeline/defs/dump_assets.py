@@ -75,18 +75,21 @@ def build_landing_asset(platform: str) -> dg.AssetsDefinition:
         # Landing writes no table, so it claims the catalog without inputs to check.
         with catalog.claim_for_step(), measure_usage(catalog.paths.list_spill_folders) as usage:
             zone = catalog.paths.landing(platform)
-            landing = fetch(catalog, source) if source else replace(keep_last_good(platform, zone, UNNAMED), status="missing")
+            landing = fetch(catalog, source) if source else keep_last_good(platform, zone, UNNAMED)
             # The night goes on with the last good dump only after a few tries.
             if landing.is_transient and has_retries_left():
                 try_again_later(str(landing.problem))
             pruned = prune(catalog, platform)
-        catalog.report(f"{platform}: dump {landing.status}{f' ({landing.problem})' if landing.problem and source else ''}")
+        # An input that was never delivered is not missed. One that has landed before may be on a disk that is not mounted.
+        is_missed = landing.problem is not None and (source is not None or landing.folder is not None)
+        say = catalog.warn if is_missed and source is None else catalog.report
+        say(f"{platform}: dump {landing.status}{f' ({landing.problem})' if is_missed else ''}")
         return dg.MaterializeResult(
             metadata={**describe_landing(landing), **build_usage_metadata(usage), "pruned": [folder.name for folder in pruned]},
             check_results=[
                 dg.AssetCheckResult(
                     check_name=FRESH,
-                    passed=landing.problem is None or source is None,
+                    passed=not is_missed,
                     severity=dg.AssetCheckSeverity.WARN,
                     metadata={"problem": landing.problem or "none"},
                 ),

@@ -12,6 +12,7 @@ import pytest
 from tests.commands import run_pipeline
 from tests.rebuild.broken_dumps import empty_files, truncate, without_checksums, wrong_schema
 from tests.rebuild.nights import copy_of, newest, table_hashes
+from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,27 @@ def test_broken_dumps_renamed_columns_and_an_empty_main_table_leave_the_last_goo
 
     again = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert "streamsvc_b: dump 2031-01-01 (found broken" in again.stderr
+    assert table_hashes(catalog) == before
+
+
+def test_damaged_files_of_earlier_builds_and_a_platform_that_is_gone_change_no_table(built_world: BuiltWorld, tmp_path: Path) -> None:
+    # One night for all faults, as above. None of these files belongs to a snapshot.
+    dumps, catalog = copy_of(built_world, tmp_path)
+    before, work = table_hashes(catalog), catalog / "work"
+    rot(work / "staging" / "streamsvc_b" / "source_recording" / "part-00000.parquet", 0.2)
+    next((work / "carried" / "recording_index").glob("*/part-*.npy")).unlink()
+    torn = work / "catalog" / "recording" / "part-00000.parquet"
+    size = torn.stat().st_size
+    torn.unlink()
+    torn.write_bytes(bytes(size))
+    shutil.rmtree(dumps / "streamsvc_c")
+
+    night = run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
+    assert f"the tables in {work / 'staging' / 'streamsvc_b'} are not as they were written" in night.stderr
+    said = [line for line in night.stderr.splitlines() if "warning: " in line]
+    assert any("streamsvc_c: dump kept_last_good (no source is named)" in line for line in said), night.stderr
+    assert table_hashes(catalog) == before
+    run_pipeline("build", "--dumps", dumps, "--catalog", catalog)
     assert table_hashes(catalog) == before
 
 
