@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from catalog_store.snapshot import Role
+
 PUBLISHED = [table.name for table in (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)]
 NOBODY = 7_000_000
 WORDS = {"release_date_precision": "day", "isrc": "GBAYE0000100", "iswc": "T0345246801"}
@@ -470,6 +472,15 @@ def test_the_command_verifies_checksums_and_invariants(snapshot: Snapshot) -> No
     unknown = run_pipeline("verify", "--catalog", root, "--snapshot", "no", check=False)
     assert unknown.returncode == 1
     assert "there are whole" in unknown.stderr
+
+
+@pytest.mark.parametrize("role", ["serving", "analyst"])
+def test_a_whole_snapshot_holds_what_each_role_needs(snapshot: Snapshot, role: Role) -> None:
+    require_invariants(snapshot.folder, snapshot.manifest, role)
+    with damaged(snapshot) as folder:
+        (folder / "tables" / "unknown.parquet").write_bytes(b"x")
+        with pytest.raises(SnapshotInconsistentError, match=r"files_are_listed.*unknown\.parquet"):
+            require_invariants(folder, snapshot.manifest, role)
 
 
 def test_require_invariants_passes_a_whole_snapshot(snapshot: Snapshot) -> None:
