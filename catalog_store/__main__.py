@@ -58,7 +58,7 @@ def pull_snapshot(options: argparse.Namespace) -> int:
 
 def push_snapshot(options: argparse.Namespace) -> int:
     """Make the live snapshot of this machine the live one of a store, from which other machines pull. Only new files are sent."""
-    done = push(options.source, options.dest, role=options.role, keep=options.keep, report=_start_report())
+    done = push(options.source, options.dest, role=options.role, keep=options.keep, sends_all=options.send_all, report=_start_report())
     print(json.dumps(asdict(done)))
     return 0
 
@@ -137,6 +137,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="snapshots that stay in the store, the new one included (default %(default)s)",
     )
+    command.add_argument("--send-all", action="store_true", help="send the files that the store has, too, because one of them is damaged")
     command.set_defaults(run=push_snapshot)
 
     command = commands.add_parser("lake", help="keep the tables of every build, with time travel", description=run_lake.__doc__)

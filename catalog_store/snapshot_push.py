@@ -23,7 +23,7 @@ from catalog_store.remote_catalog import open_store, try_often
 from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, hash_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from catalog_store.snapshot import Role, StoredFile, TablePart
@@ -45,8 +45,12 @@ class Push:
     pruned: list[str] = field(default_factory=list)
 
 
-def push(root: Path, target: str, *, role: Role = "all", keep: int, report: Callable[[str], None] = lambda _line: None) -> Push:
+def push(
+    root: Path, target: str, *, role: Role = "all", keep: int, sends_all: bool = False, report: Callable[[str], None] = lambda _line: None
+) -> Push:
     """Make the live snapshot of `root` that of the catalog at `target`, with the files of `role`. Keep the newest `keep` there.
+
+    With `sends_all` no file that the store has is used: it may be damaged, and a push sees only its size.
 
     TransferError: the store refuses a file, or cannot be written at all. SnapshotInvalidError: a file here is damaged. After any error
     the store shows the same snapshot as before.
@@ -56,8 +60,8 @@ def push(root: Path, target: str, *, role: Role = "all", keep: int, report: Call
         live = read_live_snapshot(root)
         store = _Store(target, report)
         previous = store.read_manifest()
-        outgoing = _Outgoing(store, live.folder, live.manifest, previous, report)
-        outgoing.send(list(live.manifest.list_files(role)))
+        outgoing = _Outgoing(store, live.folder, live.manifest, None if sends_all else previous, report)
+        outgoing.send(list(live.manifest.list_files(role)), {} if sends_all else store.list_sizes(live.id))
         content = (live.folder / MANIFEST).read_bytes()
         store.write(f"{SNAPSHOTS}/{live.id}/{MANIFEST}", content)
         # One object: a store replaces it as a whole.
@@ -161,9 +165,8 @@ class _Outgoing:
             }
         self.sent_files = self.sent_bytes = self.reused_bytes = 0
 
-    def send(self, files: list[StoredFile | TablePart]) -> None:
-        """Bring all files into the store."""
-        there = self._store.list_sizes(self._id)
+    def send(self, files: list[StoredFile | TablePart], there: Mapping[str, int]) -> None:
+        """Bring all files into the store. `there`: the sizes of those that it has already, by path."""
         missing = [file for file in files if there.get(file.path) != file.bytes]
         self.reused_bytes = sum(file.bytes for file in files) - sum(file.bytes for file in missing)
         new = [file for file in missing if file.sha256 not in self._known]

@@ -53,6 +53,24 @@ def test_a_pushed_snapshot_is_pulled_with_all_files(source: Path, tmp_path: Path
     assert (tmp_path / "node" / "current" / MANIFEST).read_bytes() == (source / "current" / MANIFEST).read_bytes()
 
 
+@pytest.mark.parametrize("pushed", ["first", "second"])
+def test_file_that_has_rotted_in_the_store_is_replaced_when_all_files_are_sent(
+    source: Path, tmp_path: Path, store: MemoryFileSystem, pushed: str
+) -> None:
+    push(source, STORE, keep=3)
+    rollback(source, pushed)
+    kept = {file.sha256 for file in read_manifest(source / "current").list_files()}
+    shared = (file for file in read_manifest(source / "snapshots" / "first").list_files() if file.sha256 in kept)
+    place = f"/catalogs/music/snapshots/first/{max(shared, key=lambda file: file.bytes).path}"
+    store.pipe_file(place, bytes(len(store.cat_file(place))))
+    push(source, STORE, keep=3)
+    with pytest.raises(TransferError):
+        pull(STORE, tmp_path / "node", role="all")
+    done = push(source, STORE, keep=3, sends_all=True)
+    assert done.sent_bytes + done.reused_bytes == sum(file.bytes for file in read_manifest(source / "current").list_files())
+    pull(STORE, tmp_path / "node", role="all")
+
+
 def test_contents_that_the_store_has_are_copied_there_and_not_sent(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     push(source, STORE, keep=3)
     rollback(source, "second")
