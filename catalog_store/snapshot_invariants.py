@@ -168,7 +168,8 @@ def _find_unlisted_files(folder: Path, manifest: Manifest, role: Role) -> Faults
     # The manifest does not list itself.
     there = {path.relative_to(folder).as_posix() for path in list_tree(folder) if path.is_file()} | {MANIFEST}
     # A machine may hold more than a role needs.
-    wrong = sorted((listed ^ there) - (there & {file.path for file in manifest.list_files("all")} - listed))
+    of_other_roles = {file.path for file in manifest.list_files("all")} - listed
+    wrong = sorted((listed ^ there) - of_other_roles)
     return len(wrong), tuple(wrong[:SHOWN])
 
 
