@@ -8,7 +8,6 @@ and numbers (edges, ids of atoms); full linkage also holds the names of a platfo
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,21 +192,30 @@ def write_clusters(paths: BuildPaths) -> Facts:
     Every night finds all clusters again: the components of all edges cost a second per ten million atoms, and few clusters fail a guard.
     Memory holds only the id of an atom without an edge: 8 bytes.
     """
-    # Without the evidence of an edge, a text for people.
-    found = scan_table(TABLES["edge"], paths.table("edge")).select("atom_id_a", "atom_id_b", "kind", "score").collect()
-    ends = find_linked_atoms(found)["atom_id"].to_numpy()
     mapped = open_tonight(paths)
-    pieces = mapped.read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"])
-    atoms = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)) for rows in pieces])
-    members = mapped.read_pieces("atom_member", ["atom_id", "release"])
-    listed = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)).drop_nulls() for rows in members])
-    find_mates = partial(find_mate_pairs, listed, lambda ids: mapped.read_atom_rows("atom_member", ids, ["atom_id", "release", "isrcs"]))
-    parted = find_parted_pairs(read_table(TABLES["audio_comparison"], paths.table("audio_comparison")))
-    with report_failing_records(paths):
-        linked = clustering.build_clusters(atoms, found, _read_cannot_links(paths), find_mates=find_mates, parted=parted)
+    linked = _cluster_linked_atoms(paths, mapped)
     every = _read_atom_ids(mapped, count_rows(paths.table("atom")))
     write_table(TABLES["cluster"], paths.table("cluster"), _add_lone_atoms(every, linked))
     return {"atoms": len(every), "clusters": len(every) - linked.height + linked.select(_is_first_atom().sum()).item()}
+
+
+def _cluster_linked_atoms(paths: BuildPaths, mapped: MappedAtoms) -> pl.DataFrame:
+    """Return the rows of `cluster` of the atoms that have an edge."""
+    # Without the evidence of an edge, a text for people.
+    found = scan_table(TABLES["edge"], paths.table("edge")).select("atom_id_a", "atom_id_b", "kind", "score").collect()
+    ends = find_linked_atoms(found)["atom_id"].to_numpy()
+    pieces = mapped.read_pieces("atom", ["atom_id", "duration_ms", "variant", "record_count"])
+    atoms = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)) for rows in pieces])
+
+    def find_mates(components: pl.DataFrame) -> pl.DataFrame:
+        # Releases are read when they are asked for: components are found without them, at the same size.
+        members = mapped.read_pieces("atom_member", ["atom_id", "release"])
+        listed = pl.concat([rows.filter(mark_known(rows["atom_id"], ends)).drop_nulls() for rows in members])
+        return find_mate_pairs(listed, lambda ids: mapped.read_atom_rows("atom_member", ids, ["atom_id", "release", "isrcs"]), components)
+
+    parted = find_parted_pairs(read_table(TABLES["audio_comparison"], paths.table("audio_comparison")))
+    with report_failing_records(paths):
+        return clustering.build_clusters(atoms, found, _read_cannot_links(paths), find_mates=find_mates, parted=parted)
 
 
 def _read_atom_ids(mapped: MappedAtoms, rows: int) -> npt.NDArray[np.int64]:
