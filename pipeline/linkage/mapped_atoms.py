@@ -180,7 +180,7 @@ def remove_stale_files(files: Path, place: Place, spilled: Iterable[Place] = ())
     `spilled`: places of further tables of atoms whose files stay, because a build may go on with them.
     """
     folders = [at(name) for at in (place, *spilled) for name in ATOM_TABLES]
-    kept = {_build_file_path(files, part) for folder in folders if folder.is_dir() for part in list_parts(folder)}
+    kept = {_build_file_path(files, part) for folder in folders for part in list_folder(folder, "part-*.parquet")}
     kept |= {_name_values_file(file) for file in kept}
     for file in set(list_folder(files)) - kept - set(_list_build_files(files, place).values()):
         file.unlink()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.folder_listing import list_tree
+from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import count_part_rows, list_parts, read_table, scan_table, write_table
 from pipeline.linkage import mapped_atoms
@@ -158,7 +158,7 @@ def _decide(paths: BuildPaths, made: str) -> Night:
 
 def _find_fault(base: Path) -> str:
     """Return what the tables of the live snapshot lack; nothing if they can be a base."""
-    missing = [name for name in BASE_TABLES if not (base / name).is_dir()]
+    missing = [name for name in BASE_TABLES if not list_folder(base / name, "part-*.parquet")]
     if missing:
         return f"the live snapshot lacks {', '.join(missing)}"
     for part in chain.from_iterable(list_parts(base / name) for name in BASE_TABLES):

@@ -343,8 +343,12 @@ def test_changed_code_causes_a_full_linkage(linked: BuildPaths, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_snapshot_without_a_table_causes_a_full_linkage(linked: BuildPaths) -> None:
-    shutil.rmtree(linked.current / "tables" / "atom_isrc")
+@pytest.mark.parametrize("harm", ["gone", "empty"])
+def test_snapshot_without_a_table_causes_a_full_linkage(harm: str, linked: BuildPaths) -> None:
+    table = linked.current / "tables" / "atom_isrc"
+    shutil.rmtree(table)
+    if harm == "empty":
+        table.mkdir()
     assert "lacks atom_isrc" in reason_of(linked)
 
 
