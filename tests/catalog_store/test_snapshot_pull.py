@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from catalog_store.snapshot import MANIFEST, Manifest, read_manifest, verify
 from catalog_store.snapshot_pull import pull
 from catalog_store.verified_files import verify_once
 from tests.pipeline.dumps.landing.http_upstream import Upstream, serving
+from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,14 +69,6 @@ def require_serves(node: Path, name: str) -> None:
         assert catalog.read_track_body(1)
         verify(catalog.folder, role="serving")
     assert [path.name for path in (node / "snapshots").iterdir() if path.name.startswith(".")] == []
-
-
-def change_byte(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    times = path.stat()
-    path.write_bytes(content)
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def seal(folder: Path, manifest: Manifest) -> None:
@@ -159,7 +151,7 @@ def test_damaged_copy_of_a_kept_snapshot_is_fetched_and_not_linked(source: Path,
 def test_damage_that_kept_size_and_time_is_found_and_repaired_by_a_full_read(source: Path, node: Path) -> None:
     pull(str(source), node)
     damaged = next(file.path for file in read_manifest(node / "current").serving if file.bytes)
-    change_byte(node / "current" / damaged)
+    rot(node / "current" / damaged)
     assert pull(str(source), node).fetched_files == 0
     done = pull(str(source), node, reads_all=True)
     assert done.fetched_files == 1
@@ -170,7 +162,7 @@ def test_lost_files_and_a_damaged_manifest_are_repaired(source: Path, node: Path
     pull(str(source), node)
     folder = node / "snapshots" / "second"
     (folder / "serving" / "serving.sqlite").unlink()
-    change_byte(folder / MANIFEST)
+    rot(folder / MANIFEST)
     assert pull(str(source), node).fetched_files == 1
     require_serves(node, "second")
 
