@@ -43,8 +43,8 @@ SURE_PLACEHOLDER_KEYS = (VARIOUS_KEY, "unknownartist", "noartist")
 MOST_CREDITS_SORTED = 1_500_000
 """Credits up to which source_credit is sorted as a whole.
 
-For 1.1 million credits this takes 1.3 CPU-s, and work by parts 1.9. But 3.7 million took most of the memory of a process beside DuckDB:
-2.09 GB in a night. Some 15 million did not fit into the 1 GB of DuckDB. Parts fit into .2 GB at any number.
+For 1.1 million credits this takes 1.3 CPU-s, and work by parts 1.9. With 3.7 million, a night took 2.09 GB; by parts it takes 1.78. Some 15
+million did not fit into the 1 GB of DuckDB. Parts fit into .2 GB at any number.
 """
 
 _CREDIT = f"""

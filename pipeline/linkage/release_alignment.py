@@ -66,7 +66,7 @@ def find_aligned_edges(
 
     Args:
         atoms: tables `atom` and `atom_member` (with `record`).
-        components: atom_id, cluster_id by all other edges; an atom that is not among them has none.
+        components: atom_id, cluster_id by all other edges, in the order of atoms; an atom that is not among them has none.
         standing: by these components.
         releases: yields platform, release_id, title of all releases.
         tracks: yields release, record, spot (as `place_numbers.select_placed`) of all tracks.
@@ -133,7 +133,7 @@ def _place_atoms(
     records = sort_distinct([np.empty(0, np.uint64), *listed])
     members = atoms.read_pieces("atom_member", ["record", "atom_id"])
     found = pl.concat([some.filter(mark_known(some["record"], records)) for some in members]).sort("record")
-    # A third pass finds the atoms of some tracks at a time. All tracks beside their atoms took 1.5 GB at 30 million recordings.
+    # A third pass finds the atoms of some tracks at a time. With all tracks in memory the process took 3.26 GB at 30 million recordings.
     return [_look_up_tracks(rows, titles, found, components) for rows in tracks()]
 
 

@@ -250,7 +250,7 @@ def drop_contradicted(pairs: pl.DataFrame, atoms: AtomSource) -> pl.DataFrame:
 
 
 def add_roots(pairs: pl.DataFrame, components: pl.DataFrame, anchored: pl.Series) -> pl.DataFrame:
-    """Add the component of each side, and whether it holds a code."""
+    """Add the component of each side, and whether it holds a code. `components` and `anchored` are in the order of atoms."""
     for side in ("a", "b"):
         roots = find_roots(pairs[side], components).alias(f"{side}_root")
         is_coded = pl.Series(f"{side}_is_coded", mark_known(pairs[side], anchored.to_numpy()))

@@ -122,7 +122,7 @@ def is_stamped(folder: Path, contents: str) -> bool:
 
 
 def are_tables_whole(folder: Path, report: Callable[[str], None]) -> bool:
-    """Return whether the staging tables in `folder` are as they were written. Reads all of them: a second for a gigabyte.
+    """Return whether the staging tables in `folder` are as they were written. Reads all of them: half a second for a gigabyte.
 
     A damaged table would end every later night, or change its rows in silence.
     """
