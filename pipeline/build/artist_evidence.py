@@ -52,6 +52,9 @@ LEAST_FAMILY_NAME, MOST_INITIALS = 4, 3
 NODES_PER_BLOCK = 250_000
 """Nodes that are grouped at a time, on average: some 100 MB at the widest point."""
 
+RECORD = "hash(platform, external_id)"
+"""Number of a source record. Two share one with a chance of 1 in 2^64; then the evidence about the artists of one counts for the other."""
+
 _HERE = """
 SELECT DISTINCT recording_id, key_no, node FROM credit_node WHERE key_no BETWEEN {first} AND {last} AND NOT is_bare AND NOT is_placeholder
 """
@@ -101,13 +104,12 @@ JOIN works v ON v.node = p.node_a JOIN works w ON w.node = p.node_b
 LEFT JOIN listed_pair l ON l.node_a = p.node_a AND l.node_b = p.node_b WHERE x.platform <> y.platform
 """
 _NAMED_CREDIT = """
-SELECT platform, external_id, key_no FROM credit_node
+SELECT record, key_no FROM credit_node
 SEMI JOIN (SELECT no_a AS key_no FROM other_name UNION SELECT no_b FROM other_name) USING (key_no)
 """
 _TOGETHER = """
-WITH mine AS (SELECT DISTINCT * FROM named_credit WHERE hash(external_id) % {parts} = {part})
-SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_a JOIN mine b ON b.key_no = o.no_b
-    AND b.platform = a.platform AND b.external_id = a.external_id
+WITH mine AS (SELECT DISTINCT * FROM named_credit WHERE record % {parts} = {part})
+SELECT DISTINCT o.no_a, o.no_b FROM other_name o JOIN mine a ON a.key_no = o.no_a JOIN mine b ON b.key_no = o.no_b AND b.record = a.record
 """
 """Pairs of names that one record lists together. They belong to two artists."""
 
@@ -292,11 +294,11 @@ _OPEN_PAIR = """
 SELECT node AS node_a, node AS node_b, key AS key_a, key AS key_b, false AS is_owned, 0 AS block FROM node LIMIT 0
 """
 _OPEN_CREDIT = """
-SELECT o."group" AS node, c.platform, c.external_id, c.recording_id, c.key_no, c.position = 0 AS is_lead
+SELECT o."group" AS node, c.platform, c.record, c.recording_id, c.key_no, c.position = 0 AS is_lead
 FROM credit_node c JOIN open_node o USING (node)
 """
 _OPEN_RECORD = """
-SELECT * EXCLUDE (is_lead), bool_or(is_lead) AS is_lead FROM open_credit WHERE hash(external_id) % {parts} = {part} GROUP BY ALL
+SELECT * EXCLUDE (is_lead), bool_or(is_lead) AS is_lead FROM open_credit WHERE record % {parts} = {part} GROUP BY ALL
 """
 _OPEN_TEXT = """
 SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release WHERE label_name IS NOT NULL
@@ -304,15 +306,15 @@ SELECT title AS text FROM open_release UNION SELECT label_name FROM open_release
 _OWN_RECORD = "FROM open_record WHERE is_lead"
 """The records that an artist leads. The label, codes and genres of a guest's record belong to the host."""
 _OPEN_WORKS = "SELECT node, count(DISTINCT recording_id)::INT AS works FROM open_record WHERE node % {parts} = {part} GROUP BY node"
-_OWN_RELEASE = """
-WITH o AS (FROM own_record WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part})
+_OWN_RELEASE = f"""
+WITH o AS (FROM own_record WHERE platform = '{{platform}}' AND record % {{parts}} = {{part}})
 SELECT node, platform, s.release_id FROM o JOIN (
-    SELECT external_id, release_id FROM source_recording
-    WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part} AND release_id IS NOT NULL
-) s USING (external_id)
+    SELECT {RECORD} AS record, release_id FROM source_recording
+    WHERE platform = '{{platform}}' AND record % {{parts}} = {{part}} AND release_id IS NOT NULL
+) s USING (record)
 UNION SELECT node, platform, t.release_id FROM o JOIN (
-    SELECT external_id, release_id FROM source_release_track WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}
-) t USING (external_id)
+    SELECT {RECORD} AS record, release_id FROM source_release_track WHERE platform = '{{platform}}' AND record % {{parts}} = {{part}}
+) t USING (record)
 """
 _OPEN_RELEASE = """
 SELECT DISTINCT o.node, r.platform, r.release_id, r.title, r.label_name
@@ -322,24 +324,25 @@ WHERE NOT r.is_compilation
 """
 _FACTS = {
     # DuckDB holds the right side of a join: here the records of open clusters, and not all atoms.
-    "title": """
+    "title": f"""
         SELECT DISTINCT m.node, a.title_key AS value FROM (FROM atom WHERE title_key <> '') a JOIN (
             SELECT o.node, m.atom_id
-            FROM (SELECT platform, external_id, atom_id FROM atom_member WHERE hash(external_id) % {parts} = {part}) m
-            JOIN (FROM open_record WHERE hash(external_id) % {parts} = {part}) o USING (platform, external_id)
+            FROM (SELECT {RECORD} AS record, atom_id FROM atom_member WHERE record % {{parts}} = {{part}}) m
+            JOIN (FROM open_record WHERE record % {{parts}} = {{part}}) o USING (record)
         ) m USING (atom_id)
     """,
-    "registrant": """
+    "registrant": f"""
         SELECT DISTINCT node, isrc[1:5] AS value FROM (
             SELECT o.node, unnest(s.isrcs) AS isrc
-            FROM (FROM own_record WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}) o
-            JOIN (SELECT external_id, isrcs FROM source_recording WHERE platform = '{platform}' AND hash(external_id) % {parts} = {part}) s
-            USING (external_id)
+            FROM (FROM own_record WHERE platform = '{{platform}}' AND record % {{parts}} = {{part}}) o
+            JOIN (
+                SELECT {RECORD} AS record, isrcs FROM source_recording WHERE platform = '{{platform}}' AND record % {{parts}} = {{part}}
+            ) s USING (record)
         )
     """,
     "collaborator": """
-        SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM (FROM open_record WHERE hash(external_id) % {parts} = {part}) o
-        JOIN (FROM credit_node WHERE hash(external_id) % {parts} = {part}) c USING (platform, external_id)
+        SELECT DISTINCT o.node, c.key_no::VARCHAR AS value FROM (FROM open_record WHERE record % {parts} = {part}) o
+        JOIN (FROM credit_node WHERE record % {parts} = {part}) c USING (record)
         WHERE c.key_no <> o.key_no AND NOT c.is_placeholder
     """,
     "label": f"""
@@ -366,10 +369,10 @@ _FACTS = {
 artist are no evidence, nor is the lack of a label."""
 _OPEN_GENRE = """
 SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
-    SELECT node, platform, 'recording' AS entity_kind, external_id AS entity_id FROM own_record
-    UNION SELECT node, platform, 'release', release_id FROM open_release
-    UNION SELECT o."group", n.platform, 'artist', n.artist_id FROM open_node o JOIN node n USING (node)
-) e JOIN source_genre g USING (platform, entity_kind, entity_id)
+    SELECT node, 'recording' AS entity_kind, record AS entity FROM own_record
+    UNION SELECT node, 'release', hash(platform, release_id) FROM open_release
+    UNION SELECT o."group", 'artist', hash(n.platform, n.artist_id) FROM open_node o JOIN node n USING (node)
+) e JOIN (SELECT platform, entity_kind, hash(platform, entity_id) AS entity, parent, genre FROM source_genre) g USING (entity_kind, entity)
 """
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from catalog_store.platforms import CATALOG_A, INPUTS
-from pipeline.build.artist_evidence import count_keys, group_artists
+from pipeline.build.artist_evidence import RECORD, count_keys, group_artists
 from pipeline.build.artist_names import NAME_ONLY, UNKNOWN_ARTIST, VARIOUS_ARTISTS, write_artist_names
 from pipeline.build.joined_credits import cut_joined_names
 from pipeline.build.name_forms import NUMBERED, build_artist_key, render_shown_name_sql
 from pipeline.build.name_map import read_names_of_keys, write_key_map
 from pipeline.build.node_ids import assign_node_ids
 from pipeline.build.priorities import ARTIST_NAME, render_rank_sql
-from pipeline.build.recording_ranges import RECORDINGS_PER_RANGE
+from pipeline.build.source_credits import write_source_credit
 from pipeline.build.title_credits import find_names_in_titles
 from pipeline.build.workbench import Workbench, open_workbench
 from pipeline.linkage.credits import derive_name_forms
@@ -40,22 +40,15 @@ PLACEHOLDER_KEYS = (*VARIOUS_KEYS, "unknownartist", "noartist")
 SURE_PLACEHOLDER_KEYS = (VARIOUS_KEY, "unknownartist", "noartist")
 """Names that are placeholders with a platform's id, too: artists bear the others (`Diverse`, `VA`)."""
 
-MOST_CREDITS_SORTED = 1_500_000
-"""Credits up to which source_credit is sorted as a whole.
-
-For 1.1 million credits this takes 1.3 CPU-s, and work by parts 1.9. With 3.7 million, a night took 2.09 GB; by parts it takes 1.78. Some 15
-million did not fit into the 1 GB of DuckDB. Parts fit into .2 GB at any number.
-"""
-
 _CREDIT = f"""
-SELECT recording_id, platform, external_id, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
+SELECT recording_id, platform, record, (generate_subscripts(artists, 1) - 1)::SMALLINT AS position,
     unnest(artists, recursive := true), false AS is_named_by_title
 FROM (
-    SELECT recording_id, platform, external_id, CASE WHEN len(named) > 0 THEN named
+    SELECT recording_id, platform, record, CASE WHEN len(named) > 0 THEN named
          ELSE [{{'artist_id': NULL, 'name': coalesce(nullif(trim(artist_credit), ''), '{UNKNOWN_ARTIST}'), 'role': 'primary'}}]
     END AS artists
     FROM (
-        SELECT m.recording_id, r.platform, r.external_id, r.artist_credit,
+        SELECT m.recording_id, r.platform, {RECORD} AS record, r.artist_credit,
             list_filter(r.artists, lambda a: trim(coalesce(a.name, '')) <> '') AS named
         FROM (FROM source_recording WHERE platform = '{{platform}}') r
         JOIN (SELECT external_id, recording_id FROM recording_member WHERE platform = '{{platform}}') m USING (external_id)
@@ -99,7 +92,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         bench.drop("credited_alone", "bare_release")
         assign_node_ids(bench, "artist", _MEMBER)
         return {
-            "source_credits": _write_source_credit(bench),
+            "source_credits": write_source_credit(bench),
             "artist_sources": _write_artist_source(bench),
             **write_artist_names(bench),
         }
@@ -116,7 +109,7 @@ def _cut_joined(bench: Workbench) -> None:
         return
     # A cut moves the later artists of a record, so all its credits are numbered again.
     bench.keep("credit_apart", _CREDIT_APART)
-    bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (platform, external_id) UNION ALL FROM credit_apart")
+    bench.keep("credit", "SELECT * FROM credit ANTI JOIN credit_apart USING (record) UNION ALL FROM credit_apart")
     bench.keep("release_credit", _RELEASE_CREDIT_APART)
     bench.keep("listed_name", _LISTED_NAME_APART)
     _add_keys(bench, "part", "SELECT DISTINCT part AS name FROM joined_name")
@@ -137,11 +130,11 @@ SELECT name, key, has_id FROM joined UNION ALL SELECT name, key, has_id FROM kno
 UNION SELECT name, key, has_id FROM named WHERE has_id AND (key IN (FROM piece) OR key IN (SELECT form FROM known)) ORDER BY name
 """
 _CREDIT_APART = """
-SELECT c.recording_id, c.platform, c.external_id,
-    (row_number() OVER (PARTITION BY c.platform, c.external_id ORDER BY c.position, j.place) - 1)::SMALLINT AS position,
+SELECT c.recording_id, c.platform, c.record,
+    (row_number() OVER (PARTITION BY c.record ORDER BY c.position, j.place) - 1)::SMALLINT AS position,
     c.artist_id, coalesce(j.part, c.name) AS name, coalesce(j.role, c.role) AS role, c.is_named_by_title
 FROM (
-    FROM credit SEMI JOIN (FROM credit SEMI JOIN joined_name USING (name) WHERE artist_id IS NULL) USING (platform, external_id)
+    FROM credit SEMI JOIN (FROM credit SEMI JOIN joined_name USING (name) WHERE artist_id IS NULL) USING (record)
 ) c LEFT JOIN joined_name j ON c.artist_id IS NULL AND j.name = c.name
 """
 _RELEASE_CREDIT_APART = """
@@ -224,23 +217,23 @@ _KEYED_NAME = """
 SELECT t.*, k.key FROM (FROM title_name WHERE hash(name) % {parts} = {part}) t
 JOIN (FROM name_key WHERE hash(name) % {parts} = {part}) k USING (name)
 """
-_NAMED_RECORD = """
-SELECT r.platform, r.external_id, t.place, t.name, t.role, t.is_sure, t.key
-FROM (SELECT platform, external_id, title, version FROM source_recording WHERE hash(title) % {parts} = {part}) r
-JOIN (FROM keyed_name WHERE hash(title) % {parts} = {part}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
+_NAMED_RECORD = f"""
+SELECT r.platform, {RECORD} AS record, t.place, t.name, t.role, t.is_sure, t.key
+FROM (SELECT platform, external_id, title, version FROM source_recording WHERE hash(title) % {{parts}} = {{part}}) r
+JOIN (FROM keyed_name WHERE hash(title) % {{parts}} = {{part}}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
 """
 _TITLE_CREDIT = """
-WITH named AS (FROM named_record WHERE hash(external_id) % {parts} = {part})
-SELECT c.recording_id, n.platform, n.external_id, (c.listed + n.place)::SMALLINT AS position, n.name, n.role, n.is_sure, n.key
+WITH named AS (FROM named_record WHERE record % {parts} = {part})
+SELECT c.recording_id, n.platform, record, (c.listed + n.place)::SMALLINT AS position, n.name, n.role, n.is_sure, n.key
 FROM named n JOIN (
-    SELECT platform, external_id, recording_id, count(*) AS listed
-    FROM (FROM credit WHERE hash(external_id) % {parts} = {part}) SEMI JOIN named USING (platform, external_id) GROUP BY ALL
-) c USING (platform, external_id)
+    SELECT record, recording_id, count(*) AS listed
+    FROM (FROM credit WHERE record % {parts} = {part}) SEMI JOIN named USING (record) GROUP BY ALL
+) c USING (record)
 """
 
 _CREDIT_BY_TITLE = """
 WITH named AS (FROM title_credit WHERE recording_id % {parts} = {part}), unsure AS (FROM named WHERE NOT is_sure)
-SELECT recording_id, platform, external_id, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM named
+SELECT recording_id, platform, record, position, NULL::VARCHAR AS artist_id, name, role, true AS is_named_by_title FROM named
 WHERE is_sure OR (recording_id, key) IN (
     SELECT c.recording_id, k.key
     FROM (
@@ -320,7 +313,7 @@ _KEYED_NODE = """
 SELECT u.*, k.key_no FROM (FROM unnumbered_node WHERE hash(key) % {parts} = {part}) u
 JOIN (FROM key_number WHERE hash(key) % {parts} = {part}) k USING (key)
 """
-_CREDIT_COLUMNS = "recording_id, platform, external_id, position, name, role, is_named_by_title"
+_CREDIT_COLUMNS = "recording_id, platform, record, position, name, role, is_named_by_title"
 _IDENTIFIED_CREDIT = f"""
 SELECT {_CREDIT_COLUMNS}, node, key_no, false AS is_bare, is_placeholder
 FROM (FROM credit WHERE hash(artist_id) % {{parts}} = {{part}})
@@ -357,42 +350,6 @@ SELECT DISTINCT "group" FROM (FROM node WHERE node BETWEEN {{first}} AND {{last}
 _MEMBER = """
 SELECT node, "group", platform || ':' || artist_id AS source_key FROM node JOIN node_group USING (node) SEMI JOIN used_group USING ("group")
 """
-
-
-_CREDITED = """
-SELECT c.*, a.artist_id, (c.recording_id // {ids})::INT AS part FROM credit_node c LEFT JOIN node_artist a USING (node)
-"""
-
-
-def _write_source_credit(bench: Workbench) -> int:
-    credited = _CREDITED.format(ids=RECORDINGS_PER_RANGE)
-    if bench.read_frame("SELECT count(*) FROM credit_node").item() > MOST_CREDITS_SORTED:
-        return bench.write_parts("source_credit", credited, _render_source_credit)
-    bench.keep("credited", credited)
-    written = bench.write("source_credit", _render_source_credit("credited"))
-    bench.drop("credited")
-    return written
-
-
-def _render_source_credit(credited: str) -> str:
-    """Return the query of the rows of source_credit for `credited`: all credits of some recordings, each with the artist of its node."""
-    # A bare name takes the artist of that name who is credited by id on the same recording. That holds for this recording only, so it is
-    # looked up here and makes no tie. Various Artists is dropped where an artist is known.
-    return f"""
-        WITH by_id AS (
-            SELECT DISTINCT recording_id, key_no, node, artist_id FROM {credited} WHERE NOT is_bare AND NOT is_placeholder
-        ), meant AS (
-            SELECT recording_id, key_no, arg_min(artist_id, struct_pack(a := -nodes, b := artist_id)) AS artist_id FROM (
-                SELECT recording_id, key_no, artist_id, count(*) AS nodes
-                FROM by_id SEMI JOIN (FROM {credited} WHERE is_bare) USING (recording_id, key_no) GROUP BY ALL
-            ) GROUP BY ALL
-        )
-        SELECT c.recording_id, c.platform, c.external_id, c.position,
-            CASE WHEN c.is_bare THEN coalesce(m.artist_id, c.artist_id) ELSE c.artist_id END AS artist_id,
-            {render_shown_name_sql("c.name", "c.platform")} AS name, c.role, c.is_named_by_title
-        FROM {credited} c LEFT JOIN meant m USING (recording_id, key_no)
-        WHERE NOT c.is_placeholder OR recording_id NOT IN (SELECT recording_id FROM by_id)
-    """
 
 
 _NAME_SOURCE = """

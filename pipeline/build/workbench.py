@@ -23,7 +23,7 @@ from catalog_store.memory_budget import get_budget
 from catalog_store.pending_files import write_aside
 from catalog_store.platforms import CATALOG_PLATFORMS
 from catalog_store.remembered_texts import Recall, TextMemory
-from catalog_store.sql_text import quote_list, quote_text
+from catalog_store.sql_text import quote_list
 from catalog_store.tables import ALL_TABLES, TABLES
 from catalog_store.tables.atoms import ATOM_TABLES, render_live_atoms_sql
 from catalog_store.tables.files import EvenTableWriter, list_parts, measure_parts, render_sql_source
@@ -307,22 +307,6 @@ class Workbench(QuerySteps):
     def write_in_turn(self, name: str, queries: list[str]) -> int:
         """Write table `name` as `write` does, from the results of several queries, which follow each other in the table's order."""
         return self._write_once(name, lambda: queries)
-
-    def write_parts(self, name: str, sql: str, render_sql: Callable[[str], str]) -> int:
-        """Write table `name` as `write` does, a part at a time, for rows that are too wide to be sorted together.
-
-        The result of `sql` has a column `part`. Rows of a smaller part come first in the table's order. They go through files of each part,
-        so that only single parts are sorted. `render_sql` returns the query that makes the rows of the table from those of one part, which
-        it names.
-        """
-        return self._write_once(name, partial(self._send_parts, name, sql, render_sql))
-
-    def _send_parts(self, name: str, sql: str, render_sql: Callable[[str], str]) -> list[str]:
-        """Write the files of each part, and return the query of each."""
-        folder = self.spill / f"{name}-parts"
-        self.execute(f"COPY ({sql}) TO {quote_text(folder)} (FORMAT parquet, PARTITION_BY (part), OVERWRITE true)")
-        found = {int(part.name.removeprefix("part=")): quote_list(list_folder(part, "*.parquet")) for part in list_folder(folder, "part=*")}
-        return [render_sql(f"read_parquet({names}, hive_partitioning = false)") for _, names in sorted(found.items())]
 
     def _write_once(self, name: str, list_queries: Callable[[], list[str]]) -> int:
         """Write a table, unless a killed build has."""

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from catalog_store.tables.files import list_parts
 from pipeline.build import artist_evidence, workbench
-from pipeline.build import artists as artists_stage
 from pipeline.build.artist_evidence import is_one_spelling, is_short_form
 from pipeline.build.artists import build_artists
 from pipeline.build.identity import separate_platforms
@@ -421,29 +419,6 @@ def test_spellings_of_one_name_differ_from_other_names() -> None:
     ]
     found = is_one_spelling(pl.Series([first for first, _, _ in pairs]), pl.Series([second for _, second, _ in pairs]))
     assert found.to_list() == [same for _, _, same in pairs]
-
-
-def test_credits_are_the_same_when_they_are_written_part_by_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1, 12):
-        nova = credit("Nova", f"s{number % 3}")
-        world.recording(number, "streamsvc_a", f"a{number}", f"Song {number}", nova, credit("Various Artists", "v"))
-        world.recording(number, "streamsvc_b", f"b{number}", f"Song {number} (feat. Sol)", credit("Nova"), credit(f"Guest {number % 4}"))
-        world.recording(number + 20, "store_a", f"t{number}", "Tune", credit("Various Artists", "va"))
-    paths, found = world.write(), []
-    for most, ids in ((1_000, 100), (0, 100), (0, 4)):
-        monkeypatch.setattr(artists_stage, "MOST_CREDITS_SORTED", most)
-        monkeypatch.setattr(artists_stage, "RECORDINGS_PER_RANGE", ids)
-        build_artists(paths)
-        found.append([part.read_bytes() for part in list_parts(paths.table("source_credit"))])
-    whole, part, parts = found
-    assert world.read("source_credit").height == 4 * 11
-    assert whole == part
-    assert whole == parts
-
-
-def test_world_without_a_credit_is_written_part_by_part(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artists_stage, "MOST_CREDITS_SORTED", -1)
-    assert build_artists(world.write())["source_credits"] == 0
 
 
 def test_artists_are_the_same_in_blocks_of_any_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
