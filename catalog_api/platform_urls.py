@@ -6,14 +6,17 @@ Operators can change the templates (settings.py). Out of scope: which links a tr
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
+from catalog_api.parameters import normalise_external_id
 from catalog_api.wire.catalog_types import PlatformLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from catalog_store.platform_files import Platform
     from catalog_store.queries.platform_links import PlatformLink as StoredLink
     from catalog_store.reader import Catalog
 
@@ -40,8 +43,8 @@ def build_links(links: Iterable[StoredLink], templates: Mapping[str, str]) -> li
     ]
 
 
-def parse_platform_url(url: str, templates: Mapping[str, str]) -> PlatformId | None:
-    """Return the platform and id that a URL names; None when it fits no template.
+def parse_platform_url(url: str, templates: Mapping[str, str], platforms: Mapping[str, Platform]) -> PlatformId | None:
+    """Return the platform and id that a URL names; None when it fits no template, or names nothing that has the shape of an id.
 
     These make no difference: the scheme, `www.`, a language before the path, what follows the id, query members that the template lacks.
     """
@@ -52,8 +55,9 @@ def parse_platform_url(url: str, templates: Mapping[str, str]) -> PlatformId | N
         return None
     for platform, template in templates.items():
         pattern = urlsplit(template)
-        if _normalise_host(pattern.hostname) == host and (found := _find_id(address, pattern)):
-            return PlatformId(platform, found)
+        is_there = platform in platforms and _normalise_host(pattern.hostname) == host
+        if is_there and (found := _find_id(address, pattern)) and (external_id := _read_id(platforms[platform], found)):
+            return PlatformId(platform, external_id)
     return None
 
 
@@ -64,10 +68,20 @@ def _find_id(address: SplitResult, pattern: SplitResult) -> str | None:
     if path is None:
         return None
     if path.groups():
-        return re.sub(r"^(\d+)-.*$", r"\1", path[1])  # a release's URL may hold its name after the number
+        return path[1]
     # A template without {id} in its path has it in its query; settings.py checks that it has one.
     name = next(name for name, value in parse_qsl(pattern.query) if value == "{id}")
     return dict(parse_qsl(address.query)).get(name)
+
+
+def _read_id(platform: Platform, text: str) -> str | None:
+    """Return the id in its stored spelling. The URL of a release may hold its name after the id; an id may hold hyphens itself."""
+    if not platform.has_dumps:
+        return text  # such a platform describes no shape
+    for candidate in (text, text.partition("-")[0]):
+        with suppress(ValueError):
+            return normalise_external_id(platform, candidate)
+    return None
 
 
 def _normalise_host(name: str | None) -> str:

@@ -250,6 +250,8 @@ def test_c11_tracks_of_a_work_most_popular_first_with_the_full_count(api: Api) -
         ("url", f"https://open.spotify.com/intl-de/track/{streamsvc_a_id(1)}?si=abc"),
         ("url", "https://www.beatport.com/track/any-name/5000001"),
         ("url", "http://discogs.com/release/7001-The-Velvet-Foxes-Night-Trains"),
+        ("url", f"https://musicbrainz.org/recording/{uuid(1)}?utm_source=mail"),
+        ("url", f"https://musicbrainz.org/recording/{uuid(1).upper()}"),
         ("url", "https://m.youtube.com/watch?v=vid_0000001&t=3"),
     ],
 )
@@ -264,6 +266,7 @@ def test_c12_exactly_one_parameter_names_the_track(api: Api) -> None:
     assert api.refused("/v1/tracks/links", id="", isrc=isrc(1))[0] == 400
     assert api.ask("/v1/tracks/links", id=19)["links"] == []
     assert api.refused("/v1/tracks/links", url="https://example.org/track/1") == (404, "not_found", [])
+    assert api.refused("/v1/tracks/links", url="https://musicbrainz.org/recording/1-name") == (404, "not_found", [])
     assert api.refused("/v1/tracks/links", url="ftp://example.org/track/1") == (400, "invalid_parameter", ["url"])
 
 
