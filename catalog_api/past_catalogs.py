@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from account_store.clock import format_rfc3339
@@ -122,5 +122,6 @@ def parse_moment(text: str) -> datetime | None:
     except ValueError:
         return None
     if len(text) == len("2026-11-27"):
-        return found.replace(tzinfo=UTC) + timedelta(days=1) - timedelta(microseconds=1)
+        # Not the next midnight: the last day of the calendar has none.
+        return found.replace(hour=23, minute=59, second=59, microsecond=999_999, tzinfo=UTC)
     return None if found.tzinfo is None else found
