@@ -117,6 +117,8 @@ def test_a16_identifications_name_their_build(api: Api) -> None:
 def test_f5_releases_are_found_by_barcode_in_pages(api: Api) -> None:
     [found] = api.ask("/v1/releases", barcode=BARCODE.lstrip("0"))["results"]
     assert (found["id"], found["title"]) == (2, "Night Trains and Harbours")
+    for spelling in (f" {BARCODE}", f"{BARCODE}  ", f"{BARCODE[:2]} {BARCODE[2:8]}-{BARCODE[8:]} "):
+        assert [one["id"] for one in api.ask("/v1/releases", barcode=spelling)["results"]] == [found["id"]], spelling
     first = api.ask("/v1/releases", barcode=SHARED_BARCODE, limit=1)
     second = api.ask("/v1/releases", barcode=SHARED_BARCODE, limit=1, cursor=first["next_cursor"])
     assert [page["results"][0]["id"] for page in (first, second)] == [10, 9]
