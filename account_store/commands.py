@@ -6,7 +6,9 @@ A command returns records (dataclasses or dictionaries) and raises AccountError.
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from account_store.database import NEWEST
 from account_store.errors import InvalidValueError
 from account_store.key_rights import ALL_SCOPES, SCOPES, build_rights
-from account_store.plans import Terms
+from account_store.plans import LARGEST_FIGURE, Terms
 from account_store.records import to_record
 from account_store.suggestions import APPROVED, PENDING, REJECTED, STATUSES
 
@@ -81,7 +83,7 @@ def _list_keys(accounts: Accounts, options: Options) -> Iterable[object]:
 
 
 def _compute_expiry(accounts: Accounts, options: Options) -> datetime | None:
-    return None if options.days is None else accounts.clock() + timedelta(days=options.days)
+    return None if options.days is None else accounts.clock() + options.days
 
 
 def _show_audit(accounts: Accounts, options: Options) -> Iterable[object]:
@@ -89,7 +91,7 @@ def _show_audit(accounts: Accounts, options: Options) -> Iterable[object]:
 
 
 def _rotate_key(accounts: Accounts, options: Options) -> Iterable[object]:
-    created = accounts.keys.rotate(options.key_id, timedelta(hours=options.overlap_hours))
+    created = accounts.keys.rotate(options.key_id, options.overlap_hours)
     return [{"key_id": created.key_id, "key": created.key, "replaces": options.key_id, "note": _ONCE}]
 
 
@@ -165,11 +167,39 @@ def _read_terms(options: Options) -> Terms | None:
     return Terms(*figures)
 
 
+def _build_number_parser(least: int, most: int) -> Callable[[str], int]:
+    def parse_number(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return parse_number
+
+
+def _build_span_parser(unit: timedelta) -> Callable[[str], timedelta]:
+    most = _LONGEST_SPAN / unit
+
+    def parse_span(text: str) -> timedelta:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        # The comparison is false for NaN, too.
+        if not 0 <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {most:.0f}")
+        return number * unit
+
+    return parse_span
+
+
 def _parse_price(text: str) -> Decimal:
     try:
-        return Decimal(text).quantize(Decimal("0.01"))
+        price = Decimal(text).quantize(Decimal("0.01"))
     except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a price; write it as 49.90") from None
+        price = Decimal("NaN")
+    if not (price.is_finite() and 0 <= price <= LARGEST_FIGURE):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a price from 0 to {LARGEST_FIGURE}; write it as 49.90")
+    return price
 
 
 def _replace(file: Path, text: str) -> None:
@@ -186,16 +216,18 @@ def _replace(file: Path, text: str) -> None:
 
 
 _ONCE = "shown once, never again"
+_LONGEST_SPAN = timedelta(days=36_500)
+_parse_figure, _parse_id, _parse_limit = (_build_number_parser(1, most) for most in (LARGEST_FIGURE, 2**63 - 1, 1_000_000))
 _NAME: dict[str, dict[str, Any]] = {"name": {"help": "name of the account"}}
 _EMAIL: dict[str, dict[str, Any]] = {"email": {"help": "e-mail with which the person signs in"}}
-_KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": int, "help": "see list-keys"}}
+_KEY_ID: dict[str, dict[str, Any]] = {"key_id": {"type": _parse_id, "help": "see list-keys"}}
 _TERMS: dict[str, dict[str, Any]] = {
-    "--credits": {"type": int, "metavar": "N", "help": "agreed credits a month (custom plan)"},
+    "--credits": {"type": _parse_figure, "metavar": "N", "help": "agreed credits a month (custom plan)"},
     "--price-eur": {"type": _parse_price, "metavar": "P", "help": "agreed price a month (custom plan)"},
-    "--requests-per-second": {"type": int, "metavar": "N", "help": "agreed rate (custom plan)"},
+    "--requests-per-second": {"type": _parse_figure, "metavar": "N", "help": "agreed rate (custom plan)"},
 }
 _DECISION: dict[str, dict[str, Any]] = {
-    "suggestion_id": {"type": int, "help": "see list-suggestions"},
+    "suggestion_id": {"type": _parse_id, "help": "see list-suggestions"},
     "--by": {"default": "operator", "metavar": "NAME", "help": "who decides (default %(default)s)"},
     "--note": {"metavar": "TEXT", "help": "why"},
 }
@@ -230,7 +262,7 @@ COMMANDS = {
             "--label": {"default": "", "help": "name by which its owner recognises the key"},
             "--key": {"help": "use this key instead of a random one (demos and tests only)"},
             "--scope": {"action": "append", "choices": SCOPES, "help": "what it may do; repeat for several (default: everything)"},
-            "--days": {"type": float, "metavar": "N", "help": "days until it expires (default: never)"},
+            "--days": {"type": _build_span_parser(timedelta(days=1)), "metavar": "N", "help": "days until it expires (default: never)"},
             "--allow": {"action": "append", "metavar": "CIDR", "help": "address or network that may use it; repeat (default: all)"},
             "--test": {"action": "store_true", "help": "a test key: a small fixed catalog, no credits"},
         },
@@ -242,8 +274,8 @@ COMMANDS = {
         _KEY_ID
         | {
             "--overlap-hours": {
-                "type": float,
-                "default": 0.0,
+                "type": _build_span_parser(timedelta(hours=1)),
+                "default": timedelta(0),
                 "metavar": "H",
                 "help": "hours that the old key stays valid (default 0)",
             }
@@ -255,8 +287,8 @@ COMMANDS = {
         _show_audit,
         _NAME
         | {
-            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "maximum number of entries (default %(default)s)"},
-            "--before": {"type": int, "metavar": "ID", "help": "only entries with a smaller id"},
+            "--limit": {"type": _parse_limit, "default": 100, "metavar": "N", "help": "maximum number of entries (default %(default)s)"},
+            "--before": {"type": _parse_id, "metavar": "ID", "help": "only entries with a smaller id"},
         },
     ),
     "usage": Command(
@@ -270,9 +302,19 @@ COMMANDS = {
         {
             "--status": {"default": PENDING, "choices": [*STATUSES, "all"], "help": "default %(default)s"},
             "--account": {"metavar": "NAME", "help": "only suggestions from this account"},
-            "--track": {"type": int, "metavar": "ID", "help": "only suggestions for this track"},
-            "--limit": {"type": int, "default": 100, "metavar": "N", "help": "maximum number of suggestions (default %(default)s)"},
-            "--after": {"type": int, "default": 0, "metavar": "ID", "help": "only suggestions with a larger id"},
+            "--track": {"type": _parse_id, "metavar": "ID", "help": "only suggestions for this track"},
+            "--limit": {
+                "type": _parse_limit,
+                "default": 100,
+                "metavar": "N",
+                "help": "maximum number of suggestions (default %(default)s)",
+            },
+            "--after": {
+                "type": _build_number_parser(0, 2**63 - 1),
+                "default": 0,
+                "metavar": "ID",
+                "help": "only suggestions with a larger id",
+            },
         },
     ),
     "approve-suggestion": Command(

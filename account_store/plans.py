@@ -19,7 +19,7 @@ STREAM_MONTH_PRICE_EUR = 29
 """Price when the table names none (specification, part 8)."""
 SHIPPED = Path(__file__).with_name("plans.yaml")
 _TABLE = ("yearly_discount", "stream_month_price_eur", "paid_only", "plans")
-_MOST = 1_000_000_000
+LARGEST_FIGURE = 1_000_000_000
 """Larger credits, rates and prices are typing errors."""
 _FIGURES = ("credits", "price_eur", "requests_per_second", "burst")
 _LIMITS = ("job_rows", "active_jobs")
@@ -115,7 +115,9 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
         table = read_document(path).read_fields(_TABLE, required=("yearly_discount", "paid_only", "plans"))
         discount = table["yearly_discount"].read_number(0, 1)
         stream_month_price = (
-            table["stream_month_price_eur"].read_number(0, _MOST) if "stream_month_price_eur" in table else Decimal(STREAM_MONTH_PRICE_EUR)
+            table["stream_month_price_eur"].read_number(0, LARGEST_FIGURE)
+            if "stream_month_price_eur" in table
+            else Decimal(STREAM_MONTH_PRICE_EUR)
         )
         paid_only = frozenset(feature.read_text() for feature in table["paid_only"].read_list())
         entries = table["plans"].read_mapping()
@@ -136,8 +138,8 @@ def load_plans(path: Path = SHIPPED) -> PlanTable:
 
 def _read_plan(name: str, entry: Node, discount: Decimal, paid_only: frozenset[str]) -> Plan:
     figures = entry.read_fields((*_FIGURES, *_LIMITS), required=_FIGURES)
-    price = figures["price_eur"].read_number(0, _MOST)
-    credits_, rate, burst = (figures[figure].read_whole_number(1, _MOST) for figure in _FIGURES if figure != "price_eur")
+    price = figures["price_eur"].read_number(0, LARGEST_FIGURE)
+    credits_, rate, burst = (figures[figure].read_whole_number(1, LARGEST_FIGURE) for figure in _FIGURES if figure != "price_eur")
     closed = paid_only if price == 0 else frozenset()
     rows = figures["job_rows"].read_whole_number(1, MOST_JOB_ROWS) if "job_rows" in figures else MOST_JOB_ROWS
     jobs = figures["active_jobs"].read_whole_number(1, 1000) if "active_jobs" in figures else MOST_ACTIVE_JOBS

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from account_store.account import Account
     from account_store.clock import Clock
 
-_MONTH = re.compile(r"^\d{4}-(0[1-9]|1[0-2])$")
+_MONTH = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Usage:
         """Return the statement of `month` (`2026-11`; by default the present one). UnknownError: no such account."""
         present = format_month(self._clock())
         month = month or present
-        if not _MONTH.match(month):
+        if not _MONTH.fullmatch(month):
             raise InvalidValueError(f"a month is written 2026-11, got {month!r}")
         account = self._find_account(account_id)
         with connect_for_reads(self._engine) as connection:

@@ -113,10 +113,41 @@ def test_refused_command_prints_the_reason_and_exits_1(
     assert json.loads(capsys.readouterr().err)["error"]["code"] == code
 
 
-def test_statement_of_an_invalid_month_is_refused(ask: Ask, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    ask("create-account", "no month")
-    assert main(["--accounts", url, "usage", "no month", "--month", "November"]) == 1
+@pytest.mark.parametrize("month", ["November", "9999-12", "0000-01", "2026-11\n"])
+def test_statement_of_an_invalid_month_is_refused(url: str, capsys: pytest.CaptureFixture[str], month: str) -> None:
+    main(["--accounts", url, "create-account", "no month"])
+    capsys.readouterr()
+    assert main(["--accounts", url, "usage", "no month", "--month", month]) == 1
     assert "a month is written 2026-11" in capsys.readouterr().err
+
+
+_TERMS = ["create-account", "x", "--plan", "custom", "--credits", "1", "--price-eur", "1", "--requests-per-second", "1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["create-key", "x", "--days", "99999999"], "'99999999' is not a number from 0 to 36500"),
+        (["create-key", "x", "--days", "nan"], "'nan' is not a number"),
+        (["rotate-key", "1", "--overlap-hours", "1e30"], "'1e30' is not a number from 0 to 876000"),
+        (["rotate-key", "1", "--overlap-hours", "-1"], "'-1' is not a number"),
+        (["revoke-key", "99999999999999999999"], "'99999999999999999999' is not a whole number from 1"),
+        (["approve-suggestion", "9223372036854775808"], "is not a whole number"),
+        (["list-suggestions", "--after", "9223372036854775808"], "is not a whole number from 0"),
+        (["list-suggestions", "--limit", "-1"], "'-1' is not a whole number from 1 to 1000000"),
+        (["audit", "x", "--before", "0"], "'0' is not a whole number from 1"),
+        ([*_TERMS, "--credits", "9223372036854775808"], "is not a whole number from 1 to 1000000000"),
+        ([*_TERMS, "--requests-per-second", "0"], "'0' is not a whole number from 1"),
+        ([*_TERMS, "--price-eur", "nan"], "'nan' is not a price from 0 to 1000000000"),
+    ],
+)
+def test_number_out_of_its_range_is_not_understood(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--accounts", url, *arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_database_that_cannot_be_reached_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
