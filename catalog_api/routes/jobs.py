@@ -60,7 +60,7 @@ _BODY: dict[str, Any] = {
     "required": ["url"],
     "properties": {"url": {"type": "string", "format": "uri", "maxLength": URL_CHARACTERS, "pattern": URL_PATTERN}},
 }
-_COMMON: dict[str, Any] = {"tag": "Jobs", "is_free": True, "is_about_catalog": False}
+_COMMON: dict[str, Any] = {"tag": "Jobs", "is_free": True, "is_about_catalog": False, "is_live_only": True}
 _CURSORS = CursorCodec()
 _CLOSE = {"connection": "close"}
 _UPLOAD_SECONDS = 600.0
