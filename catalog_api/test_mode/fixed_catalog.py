@@ -77,7 +77,8 @@ def publish_fixed_catalog(root: Path) -> None:
 
 
 def _build_rows() -> _Rows:
-    rows: _Rows = {table.name: [] for table in CATALOG_TABLES}
+    # The table of conflicts is one of linkage, and `/v1/conflicts/isrc` reads it.
+    rows: _Rows = {table.name: [] for table in (*CATALOG_TABLES, TABLES["isrc_conflict"])}
     for artist_id, name in _ARTISTS.items():
         rows["artist"].append({"artist_id": artist_id, "name": name, "release_count": 0, "recording_count": 0, "popularity": 0.5})
     for label_id, name in _LABELS.items():
