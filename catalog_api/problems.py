@@ -24,6 +24,7 @@ from catalog_store.errors import (
     InvalidCursorError,
     InvalidQueryError,
     TablesAbsentError,
+    TablesDamagedError,
     UnknownBuildError,
 )
 
@@ -172,15 +173,21 @@ _OF_STORES: dict[type[Exception], str] = {
 }
 
 
+_DAMAGES: dict[type[Exception], tuple[str, str]] = {
+    BodyDamagedError: ("catalog_unavailable", "The stored record is damaged on the server."),
+    TablesDamagedError: ("provenance_unavailable", "The tables are damaged on the server."),
+}
+
+
 def _translate_error(error: Exception) -> ApiError | None:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, UnavailableError):
         log.warning("accounts do not answer: %s", error)  # the reason names internal hosts, so callers do not get it
         return ApiError("accounts_unavailable", "The database of the accounts does not answer.", headers=RETRY_SOON)
-    if isinstance(error, BodyDamagedError):
-        log.error("the live snapshot is damaged: %s", error)
-        return ApiError("catalog_unavailable", "The stored record is damaged on the server.", headers=RETRY_SOON)
+    if type(error) in _DAMAGES:
+        log.error("the live snapshot is damaged: %s", error)  # the reason names files, so callers do not get it
+        return ApiError(*_DAMAGES[type(error)], headers=RETRY_SOON)
     # The exact type: a new subclass must get a code of its own before its text goes to callers.
     if type(error) in _OF_STORES:
         code = _OF_STORES[type(error)]

@@ -105,6 +105,12 @@ class TablesAbsentError(CatalogError):
     code = "tables_absent"
 
 
+class TablesDamagedError(CatalogError):
+    """A table from which the question is answered is missing, or cannot be read."""
+
+    code = "tables_damaged"
+
+
 class CatalogClosedError(CatalogError):
     """The catalog was closed before or while the query ran."""
 
@@ -127,6 +133,7 @@ ERRORS: tuple[type[CatalogError], ...] = (
     UnknownBuildError,
     DeadlineExceededError,
     TablesAbsentError,
+    TablesDamagedError,
     CatalogClosedError,
 )
 """Every concrete error, in the order in which docs list them."""

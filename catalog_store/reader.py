@@ -9,11 +9,14 @@ catalog_store/queries to the open files. Writing belongs in publisher.py, HTTP i
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from polars.exceptions import ComputeError
+
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
-from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError
+from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError, TablesDamagedError
 from catalog_store.queries import browse as browse_queries
 from catalog_store.queries import (
     entity_lookups,
@@ -38,7 +41,7 @@ from catalog_store.serving.store import ServingStore
 from catalog_store.snapshot import CURRENT, MANIFEST, SEARCH_FOLDER, SERVING_FOLDER, TABLES_FOLDER, Manifest, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
     from types import TracebackType
 
@@ -268,30 +271,40 @@ class Catalog:
     def list_isrc_conflicts(self, *, isrc: str | None = None, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> ConflictPage:
         """Return codes that two recordings claimed, in order of the code; with a bare `isrc` only its conflicts.
 
-        It reads Parquet. InvalidQueryError for a limit outside 1..100, InvalidCursorError, TablesAbsentError on a serving node.
+        It reads Parquet. InvalidQueryError for a limit outside 1..100, InvalidCursorError, TablesAbsentError on a serving node,
+        TablesDamagedError.
         """
-        return isrc_conflicts.list_isrc_conflicts(self._find_tables(), self._cursors, isrc=isrc, limit=limit, cursor=cursor)
+        with self._open_tables() as tables:
+            return isrc_conflicts.list_isrc_conflicts(tables, self._cursors, isrc=isrc, limit=limit, cursor=cursor)
 
     def collect_evidence(self, recording_id: int) -> Evidence | None:
         """Return why source records became the recording of exactly that id, and which record gave each field.
 
-        For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it. TablesAbsentError on a serving node.
+        For people, not for the hot path: it reads Parquet for up to seconds, and no deadline stops it. TablesAbsentError on a serving node,
+        TablesDamagedError.
         """
-        return evidence_queries.collect_evidence(self._find_tables(), recording_id)
+        with self._open_tables() as tables:
+            return evidence_queries.collect_evidence(tables, recording_id)
 
     def read_genre_evidence(self, recording_id: int) -> list[GenreEvidence]:
         """Return why the recording of exactly that id has its genres, most trusted first. Like `collect_evidence`, it reads Parquet."""
-        return genre_evidence_queries.read_genre_evidence(self._find_tables(), recording_id)
+        with self._open_tables() as tables:
+            return genre_evidence_queries.read_genre_evidence(tables, recording_id)
 
     def read_source_values(self, recording_id: int) -> list[SourceValues]:
         """Return the values that each platform gave the recording of exactly that id. Like `collect_evidence`, it reads Parquet."""
-        return read_source_values(self._find_tables(), recording_id)
+        with self._open_tables() as tables:
+            return read_source_values(tables, recording_id)
 
-    def _find_tables(self) -> Path:
+    @contextmanager
+    def _open_tables(self) -> Iterator[Path]:
         tables = self.folder / TABLES_FOLDER
         if not tables.is_dir():
             raise TablesAbsentError("this machine holds the files of a server, and no tables to read the evidence from")
-        return tables
+        try:
+            yield tables
+        except (OSError, ComputeError) as error:
+            raise TablesDamagedError(f"tables of {self.folder.name} cannot be read: {error}") from error
 
     def close(self) -> None:
         """Release files and memory; queries that run meanwhile may raise CatalogClosedError."""

@@ -30,7 +30,7 @@ from catalog_api.dashboard.browser_session import (
 from catalog_api.dashboard.internal_requests import RequestRefusedError
 from catalog_api.dashboard.page_rendering import POLICY, read_asset, redirect_to, render_page
 from catalog_api.problems import CODES, ApiError, read_request_id
-from catalog_store.errors import TablesAbsentError
+from catalog_store.errors import TablesAbsentError, TablesDamagedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -142,6 +142,7 @@ _NOT_NOW: dict[type[Exception], tuple[str, str]] = {
     UnavailableError: ("Accounts unavailable", "Accounts cannot be looked up at the moment: try again later."),
     BusyError: ("Busy", "Too many people use this page at the moment: try again in a few seconds."),
     TablesAbsentError: ("No evidence here", "This server holds no tables to read the evidence from."),
+    TablesDamagedError: ("No evidence here", "The tables that hold the evidence are damaged on this server."),
     TooSlowError: ("Took too long", "The answer was not ready in time: try again later."),
 }
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.switches import EDITIONS, Client, Request, Server, build_mixed_requests, start_server, strip_request_parts
-from catalog_store.errors import SnapshotInvalidError, TablesAbsentError
+from catalog_api.problems import render_problem
+from catalog_store.errors import SnapshotInvalidError, TablesAbsentError, TablesDamagedError
 from catalog_store.publisher import publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.scrub import Scrubber
@@ -83,6 +84,20 @@ def test_folder_without_one_roles_files_is_whole_for_the_other_role_only(root: P
         catalog.collect_evidence(1)
     (folder / "stray").write_bytes(b"")
     assert [broken.name for broken in find_violations(folder, manifest, "serving")] == ["files_are_listed"]
+
+
+def test_damaged_and_missing_tables_are_unavailable_and_the_log_names_them(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tables = root / "snapshots" / LIVE / "tables"
+    for part in list_parts(tables / "recording_member"):
+        part.write_bytes(part.read_bytes()[:200])
+    shutil.rmtree(tables / "isrc_conflict", ignore_errors=True)
+    with open_catalog(root) as catalog:
+        for ask, place in ((lambda: catalog.collect_evidence(1), "PAR1"), (catalog.list_isrc_conflicts, "isrc_conflict")):
+            with pytest.raises(TablesDamagedError, match=place) as caught:
+                ask()
+            answer = render_problem({"path": "/v1/tracks/1"}, caught.value)
+            assert (answer.status, b"provenance_unavailable" in answer.body, b"snapshots" in answer.body) == (503, True, False)
+            assert place in caplog.text
 
 
 def test_folder_of_analysts_is_whole_for_their_role_only(root: Path) -> None:
