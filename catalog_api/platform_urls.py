@@ -69,8 +69,8 @@ def _find_id(address: SplitResult, pattern: SplitResult) -> str | None:
         return None
     if path.groups():
         return path[1]
-    # A template without {id} in its path has it in its query; settings.py checks that it has one.
-    name = next(name for name, value in parse_qsl(pattern.query) if value == "{id}")
+    # A template without {id} in its path has it in its query. One that has it elsewhere makes links, which nothing reads back.
+    name = next((name for name, value in parse_qsl(pattern.query) if value == "{id}"), "")
     return dict(parse_qsl(address.query)).get(name)
 
 

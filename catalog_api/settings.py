@@ -260,9 +260,12 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
 
 def _check_templates(templates: dict[str, str], place: str) -> dict[str, str]:
     unknown = sorted(set(templates) - set(URL_TEMPLATES))
-    broken = sorted(name for name, template in templates.items() if "{id}" not in template)
-    if unknown or broken:
-        raise SettingsError(f"{place}: url_templates has unknown platforms {unknown} and templates without {{id}} {broken}")
+    if unknown:
+        raise SettingsError(f"{place}: url_templates has unknown platforms {unknown}; there are {', '.join(sorted(URL_TEMPLATES))}")
+    for name, template in templates.items():
+        rest = template.replace("{id}", "").replace("{slug}", "")
+        if "{id}" not in template or "{" in rest or "}" in rest:
+            raise SettingsError(f"{place}: url_templates: {name} = {template!r}: write {{id}}, and no other braces but those of {{slug}}")
     return templates
 
 

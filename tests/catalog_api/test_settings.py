@@ -65,6 +65,8 @@ def test_settings_page_names_every_setting_with_its_variable() -> None:
         ({"CATALOG_API_LOG_LEVEL": "loud"}, "log_level"),
         ({"CATALOG_API_URL_TEMPLATES": '{"nowhere": "{id}"}'}, "nowhere"),
         ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "no id"}'}, "store_a"),
+        ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "https://example.org/{land}/{id}"}'}, "store_a = 'https://example.org/{land}/{id}'"),
+        ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "https://example.org/{id}/{"}'}, "no other braces"),
         ({"CATALOG_API_SETTINGS": "/no/such/file"}, "cannot be read"),
     ],
 )
