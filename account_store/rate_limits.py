@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 
 from account_store.errors import InvalidValueError
@@ -171,8 +171,10 @@ class RedisBuckets:
         try:
             storage: Any = storage_from_string(f"async+{url}", implementation="redispy", **options)
             self._take = storage.bridge.get_connection().register_script(_TAKE)
-        except (ConfigurationError, AttributeError, ValueError) as error:
-            raise InvalidValueError(f"rate limits are kept in memory:// or redis://..., not {url!r}: {error}") from error
+        except Exception as error:  # noqa: BLE001 - nothing connects yet, and the errors of the libraries have no common class
+            shown = re.sub(r"//.*@", "//...@", url)  # a password in it is nobody's business
+            reason = " ".join(str(error).replace("async+", "").replace(url, shown).split())
+            raise InvalidValueError(f"rate limits are kept in memory:// or redis://host:port, not {shown!r}: {reason}") from None
         self._storage = storage
         self._meanwhile = local or MemoryBuckets()
         self._again_at = 0.0

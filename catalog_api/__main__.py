@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from account_store.accounts import Accounts
 from account_store.errors import AccountError
+from account_store.rate_limits import RateLimiter
 from catalog_api.server.process_supervisor import serve
 from catalog_api.settings import SettingsError, format_settings_file, load_settings
 from catalog_store.log_stream import guard_standard_error
@@ -48,6 +50,8 @@ def _serve(settings: ApiSettings) -> int:
         return 1
     # Once for all workers: a database that does not answer fails the start, and a single process migrates the tables.
     Accounts.open(settings.accounts_url).close()
+    # A worker would fail by it, again and again. Redis may be away: this does not connect.
+    asyncio.run(RateLimiter.open(settings.rate_limits_url).close())
     return serve(settings)
 
 

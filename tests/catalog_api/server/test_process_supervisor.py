@@ -264,6 +264,17 @@ def test_no_worker_outlives_a_killed_server_and_a_quiet_server_logs_no_requests(
     assert not log.read_text()
 
 
+@pytest.mark.parametrize("url", ["nonsense", "redis://me:secret@127.0.0.1:port", "redis+sentinel://127.0.0.1:1", "redis+cluster://"])
+def test_start_with_a_wrong_place_of_rate_limits_prints_one_line(place: Path, url: str) -> None:
+    command = [sys.executable, "-m", "catalog_api", "serve", "--catalog", str(place / "catalog")]
+    command += ["--accounts", f"sqlite:///{place}/accounts.db"]
+    environment = {**os.environ, "CATALOG_API_RATE_LIMITS_URL": url}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("error: rate limits are kept in memory://")
+    assert "secret" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
