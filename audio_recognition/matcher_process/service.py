@@ -68,7 +68,11 @@ class MatcherService:
 
     async def run(self, socket_path: str, stopping: asyncio.Event) -> None:
         """Serve until `stopping` is set; waiting questions are still answered."""
-        server = await asyncio.start_unix_server(self._listen_to, socket_path)
+        try:
+            server = await asyncio.start_unix_server(self._listen_to, socket_path)
+        except OSError as error:
+            # The error does not name the socket. A path of more than 107 bytes is refused by the kernel.
+            raise OSError(f"cannot listen on {socket_path}: {error}; name another socket, with a short path") from error
         worker, stop = asyncio.create_task(self._work()), asyncio.create_task(stopping.wait())
         await asyncio.wait((worker, stop), return_when=asyncio.FIRST_COMPLETED)
         server.close()

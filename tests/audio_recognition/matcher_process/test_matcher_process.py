@@ -271,6 +271,14 @@ def test_matcher_exits_without_a_socket_and_refuses_a_second_matcher(
     assert not socket_path.exists()
 
 
+def test_matcher_that_cannot_listen_names_its_socket(root: Path, tmp_path: Path) -> None:
+    place = tmp_path / ("x" * 120)
+    command = [sys.executable, "-m", "audio_recognition", "matcher", "--catalog", str(root), "--socket", str(place)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    assert ended.returncode == 1
+    assert f"error: cannot listen on {place}: AF_UNIX path too long; name another socket" in ended.stderr
+
+
 def test_metrics_count_the_outcomes_of_questions(shared: Shared) -> None:
     def read_metrics() -> dict[str, float]:
         lines = shared.metrics.read_text().splitlines() if shared.metrics.exists() else []
