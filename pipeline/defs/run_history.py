@@ -1,5 +1,6 @@
 """Retention of Dagster's runs: Dagster itself never removes events and logs."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -17,8 +18,7 @@ def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int
     """Remove old runs with their events and captured logs, and return their number."""
     instance = context.instance
     oldest = datetime.now(UTC) - timedelta(days=catalog.keep_run_days)
-    # The asset catalog and the report show the run that last made an asset, however old it is.
-    needed = {record.asset_entry.last_run_id for record in instance.get_asset_records()}
+    needed = set(find_needed_runs(instance))
     old = instance.get_run_ids(filters=dg.RunsFilter(statuses=_ENDED, created_before=oldest), limit=_MOST_AT_ONCE)
     expired = [run_id for run_id in old if run_id not in needed]
     for run_id in expired:
@@ -27,6 +27,20 @@ def forget_runs(context: dg.OpExecutionContext, catalog: CatalogResource) -> int
         instance.compute_log_manager.delete_logs(prefix=[run_id])
     catalog.report(f"removed {len(expired)} runs from before {oldest:%Y-%m-%d}")
     return len(expired)
+
+
+def find_needed_runs(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Yield the runs that made the current assets and partitions, and the last run of each asset. Dagster shows them at any age."""
+    for entry in (record.asset_entry for record in instance.get_asset_records()):
+        # The last run may have failed before it made the asset.
+        if entry.last_run_id:
+            yield entry.last_run_id
+        if entry.last_materialization:
+            yield entry.last_materialization.run_id
+        # Without its run Dagster takes a filled partition for an empty one.
+        for partition in instance.get_materialized_partitions(entry.asset_key):
+            newest = dg.AssetRecordsFilter(asset_key=entry.asset_key, asset_partitions=[partition])
+            yield from (found.run_id for found in instance.fetch_materializations(newest, limit=1).records)
 
 
 @dg.job(name=FORGET, description="Bounds the run history of Dagster; writes to no catalog.")

@@ -21,6 +21,7 @@ from dagster._core.events import EngineEventData
 
 from catalog_store.published_snapshots import read_live_snapshot
 from pipeline.definitions import build_definitions
+from pipeline.defs.archive_assets import name_partitions
 from pipeline.defs.dead_run_sensor import SENSOR, fail_runs_of_dead_processes, is_alive
 from pipeline.defs.resources import RECLASSIFY, CatalogResource
 from pipeline.defs.run_history import FORGET
@@ -119,6 +120,41 @@ def test_old_runs_are_removed_except_the_makers_of_assets(tmp_path: Path, days: 
         assert job.execute_in_process(asset_selection=landing, instance=instance).success
         assert definitions.resolve_job_def(FORGET).execute_in_process(instance=instance).success
         assert len(instance.get_runs()) == left + 1, "and the run that forgets"
+
+
+def test_run_that_made_an_asset_stays_if_a_later_one_failed(tmp_path: Path) -> None:
+    (tmp_path / "dumps" / "suggestions").mkdir(parents=True)
+    (tmp_path / "broken.yaml").write_text("sources: [")
+    sound = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"), keep_run_days=0)
+    broken = CatalogResource(root=str(tmp_path / "catalog"), sources=str(tmp_path / "broken.yaml"))
+    with dg.DagsterInstance.ephemeral() as instance:
+        made, failed = (
+            build_definitions({"catalog": resource})
+            .resolve_implicit_global_asset_job_def()
+            .execute_in_process(asset_selection=[dg.AssetKey(["landing", "suggestions"])], instance=instance, raise_on_error=False)
+            for resource in (sound, broken)
+        )
+        assert (made.success, failed.success) == (True, False)
+        assert build_definitions({"catalog": sound}).resolve_job_def(FORGET).execute_in_process(instance=instance).success
+        assert instance.get_run_by_id(made.run_id)
+
+
+def test_runs_that_filled_partitions_stay(tmp_path: Path) -> None:
+    for day in ("2026-01-05", "2026-01-12"):
+        dump = tmp_path / "dumps" / "store_a" / day
+        dump.mkdir(parents=True)
+        (dump / "tracks.ndjson.gz").write_bytes(b"")
+    resource = CatalogResource(root=str(tmp_path / "catalog"), dumps=str(tmp_path / "dumps"), keep_run_days=0)
+    definitions = build_definitions({"catalog": resource})
+    archived = dg.AssetKey(["archived_dump", "store_a"])
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(name_partitions("store_a"), ["2026-01-05", "2026-01-12"])
+        job = definitions.resolve_implicit_global_asset_job_def()
+        for day in ("2026-01-05", "2026-01-05", "2026-01-12"):
+            assert job.execute_in_process(asset_selection=[archived], instance=instance, partition_key=day).success
+        assert definitions.resolve_job_def(FORGET).execute_in_process(instance=instance).success
+        assert instance.get_materialized_partitions(archived) == {"2026-01-05", "2026-01-12"}
+        assert len(instance.get_runs()) == 2 + 1, "and the run that forgets"
 
 
 @contextlib.contextmanager
