@@ -15,6 +15,8 @@ _MOST_PROBLEMS = 20
 _SECONDS_BETWEEN_LOOKS = 60
 _STALE = "FAIL"
 """Value of a state of freshness; Dagster does not export the class."""
+_CHECK_FAILED = "DagsterAssetCheckFailedError"
+"""Name of the error of a step with a failed blocking check; Dagster does not export the class."""
 
 
 def build_receivers(settings: Settings) -> Receivers:
@@ -27,25 +29,35 @@ def build_receivers(settings: Settings) -> Receivers:
 
 def list_warnings(instance: dg.DagsterInstance, run_id: str) -> list[str]:
     """Return a line for each check of a run that failed without stopping it."""
+    return [_describe(check) for _, check in find_failed_checks(instance, run_id)]
+
+
+def find_failed_checks(instance: dg.DagsterInstance, run_id: str) -> list[tuple[str, dg.AssetCheckEvaluation]]:
+    """Return each failed check of a run with its step."""
     # Checks of all results of a run, also of those that a run retried: the last evaluation of a check counts.
-    found: dict[str, str | None] = {}
+    found: dict[tuple[dg.AssetKey, str], tuple[str, dg.AssetCheckEvaluation]] = {}
     for record in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION):
-        evaluation = record.get_dagster_event().asset_check_evaluation_data
-        name = f"{evaluation.asset_key.to_user_string()} {evaluation.check_name}"
-        found[name] = None if evaluation.passed else f"{name}: {evaluation.description or _describe(evaluation)}"
-    return [line for line in found.values() if line]
+        event = record.get_dagster_event()
+        check = event.asset_check_evaluation_data
+        found[check.asset_key, check.check_name] = str(event.step_key), check
+    return [(step, check) for step, check in found.values() if not check.passed]
 
 
-def _describe(evaluation: dg.AssetCheckEvaluation) -> str:
-    problem = evaluation.metadata.get("problem")
-    return str(problem.value) if problem else "failed"
+def _describe(check: dg.AssetCheckEvaluation) -> str:
+    problem = check.metadata.get("problem")
+    return f"{check.asset_key.to_user_string()} {check.check_name}: {check.description or (problem.value if problem else 'failed')}"
 
 
 def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
     """Yield why the steps of a run failed; the failure of the run itself if no step did."""
     steps = context.get_step_failure_events()
+    checks = find_failed_checks(context.instance, context.dagster_run.run_id)
     for event in steps:
         failure = event.step_failure_data
+        # Dagster's error names the failed checks of a step, and not what they found.
+        if failure.error and failure.error.cls_name == _CHECK_FAILED:
+            yield from (f"{step}: {_describe(check)}" for step, check in checks if step == event.step_key and check.blocking)
+            continue
         # A dagster.Failure says what failed and where; the error that caused it may know neither platform nor date.
         said = failure.user_failure_data.description if failure.user_failure_data else None
         # The message of an error that a step raised is in its cause.

@@ -6,16 +6,20 @@ import json
 from typing import TYPE_CHECKING
 
 import dagster as dg
+import polars as pl
 import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import ModuleTarget
 from dagster._daemon.freshness import FreshnessDaemon
 
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import write_table
 from pipeline.alerts import Receivers
 from pipeline.definitions import build_definitions
 from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
+from pipeline.defs.table_steps import TableStep, build_table_assets
 from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
 from tests.conftest import ROOT
@@ -52,6 +56,24 @@ def test_failed_build_is_reported_with_the_reason_of_its_step(tmp_path: Path) ->
     assert alert["kind"] == "run_failed"
     assert alert["job"] == NIGHTLY
     assert any("atoms: " in problem and "no dump: there is nothing to build from" in problem for problem in alert["problems"]), alert
+
+
+def test_step_with_a_failed_check_is_reported_with_what_the_check_found(tmp_path: Path) -> None:
+    table = TABLES["label"]
+
+    def write_a_negative_count(_paths: object) -> None:
+        rows = pl.DataFrame([(1, "a", -1)], schema=table.polars_schema, orient="row")
+        write_table(table, tmp_path / "work" / "catalog" / "label", rows)
+
+    step = build_table_assets(TableStep("labels", (table,), (), write_a_negative_count))
+    with receiving() as receiver, dg.DagsterInstance.ephemeral() as instance:
+        sensors = build_alert_sensors(Receivers(webhook=receiver.url))
+        definitions = dg.Definitions(assets=[step], resources={"catalog": CatalogResource(root=str(tmp_path))}, sensors=sensors)
+        run_and_evaluate(definitions, instance, "alert_on_failure", definitions.resolve_implicit_global_asset_job_def())
+        [received] = receiver.received
+    [problem] = json.loads(received.body)["problems"]
+    found = "label.release_count is at least 0: 1 rows at fault, the first: label_id=1, release_count=-1"
+    assert problem == f"labels: catalog/label label_keeps_its_spec: {found}"
 
 
 def test_build_with_warnings_is_reported_and_one_without_is_not(tmp_path: Path) -> None:
