@@ -25,6 +25,11 @@ Kind = Literal["run_failed", "build_needs_a_look", "source_is_stale"]
 class AlertError(Exception):
     """An alert that a receiver did not take. The message names the receiver and the cause, and never a password."""
 
+    def __init__(self, message: str, *, is_received: bool) -> None:
+        """`is_received`: another receiver has taken the alert."""
+        super().__init__(message)
+        self.is_received = is_received
+
 
 @dataclass(frozen=True)
 class Alert:
@@ -76,7 +81,7 @@ class Receivers:
             except (httpx.HTTPError, httpx.InvalidURL, *MAIL_ERRORS) as error:
                 failures.append(f"{name}: {str(error) or type(error).__name__}")
         if failures:
-            raise AlertError("; ".join(failures))
+            raise AlertError("; ".join(failures), is_received=len(failures) < len(ways))
         return [name for name, _ in ways]
 
     def _post(self, alert: Alert) -> None:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import dagster as dg
 
-from pipeline.alerts import Alert, Receivers
+from pipeline.alerts import Alert, AlertError, Receivers
 from pipeline.defs.dump_assets import build_staging_key
 from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
@@ -113,8 +113,15 @@ def build_alert_sensors(receivers: Receivers, sources: Mapping[str, Source] = Ma
     )
     def alert_on_stale_sources(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         stale, known = list_stale(context.instance, sources), json.loads(context.cursor or "[]")
-        if news := [line for name, line in stale.items() if name not in known]:
-            receivers.send(Alert("source_is_stale", "", "", tuple(news)))
-        return dg.SensorResult(skip_reason=f"{len(stale)} stale, {len(news)} of them news", cursor=json.dumps(sorted(stale)))
+        news, refusal = [line for name, line in stale.items() if name not in known], ""
+        try:
+            if news:
+                receivers.send(Alert("source_is_stale", "", "", tuple(news)))
+        except AlertError as error:
+            # The cursor of a failed tick stays, so the next one sends the alert again: every minute, also to a receiver that has it.
+            if not error.is_received:
+                raise
+            refusal = f"; {error}"
+        return dg.SensorResult(skip_reason=f"{len(stale)} stale, {len(news)} of them news{refusal}", cursor=json.dumps(sorted(stale)))
 
     return [alert_on_failure, alert_on_warnings, alert_on_stale_sources]

@@ -14,7 +14,7 @@ from dagster._daemon.freshness import FreshnessDaemon
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
-from pipeline.alerts import Receivers
+from pipeline.alerts import AlertError, Receivers
 from pipeline.definitions import build_definitions
 from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
@@ -23,7 +23,8 @@ from pipeline.defs.table_steps import TableStep, build_table_assets
 from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
 from tests.conftest import ROOT
-from tests.webhook_delivery.receiver import receiving
+from tests.mail_server import mail_server
+from tests.webhook_delivery.receiver import answers, receiving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,6 +121,23 @@ def test_source_that_no_run_stages_in_time_is_reported_once(tmp_path: Path, monk
         alert = json.loads(receiver.received[0].body)
     assert (alert["kind"], alert["problems"]) == ("source_is_stale", ["store_a: no run has staged it for 10 days: look at its last runs"])
     assert alert["text"].startswith("music catalog: 1 source not staged in time\n- store_a")
+
+
+def test_stale_source_is_reported_once_although_one_of_two_receivers_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.defs.alert_sensors.list_stale", lambda *_: {"store_a": "store_a: no run has staged it"})
+
+    def evaluate(receivers: Receivers, cursor: str | None) -> dg.SensorExecutionData:
+        [sensor] = [one for one in build_alert_sensors(receivers) if one.name == "alert_on_stale_sources"]
+        with dg.DagsterInstance.local_temp(str(tmp_path)) as instance, dg.build_sensor_context(instance=instance, cursor=cursor) as context:
+            return sensor.evaluate_tick(context)
+
+    with receiving(answers(500)) as receiver, mail_server() as server:
+        tick = evaluate(Receivers(receiver.url, ("a@example.org",), server.url, "c@example.org"), None)
+        assert "127.0.0.1: answers 500" in str(tick.skip_message)
+        evaluate(Receivers(receiver.url, ("a@example.org",), server.url, "c@example.org"), tick.cursor)
+        assert len(server.messages) == 1
+        with pytest.raises(AlertError):
+            evaluate(Receivers(receiver.url), None)
 
 
 def test_without_receivers_there_are_no_alert_sensors() -> None:
