@@ -64,7 +64,16 @@ def list_failures(context: dg.RunFailureSensorContext) -> Iterator[str]:
         cause = failure.error.cause if failure.error and failure.error.cause else failure.error
         yield f"{event.step_key}: {said or (cause.message.strip() if cause else 'failed')}"
     if not steps:
-        yield context.failure_event.message or "the run failed before its first step"
+        end = find_end(context.instance, context.dagster_run.run_id)
+        yield end or context.failure_event.message or "the run failed before its first step"
+
+
+def find_end(instance: dg.DagsterInstance, run_id: str) -> str | None:
+    """Return how the process of a run ended; None if nobody has seen it end."""
+    # The server that started the process writes it as an event of its own. Its failure of the run has no cause.
+    marker = f"Run execution process for {run_id}"
+    events = [record.get_dagster_event() for record in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)]
+    return next((event.message[event.message.index(marker) :] for event in events if event.message and marker in event.message), None)
 
 
 def list_stale(instance: dg.DagsterInstance, sources: Mapping[str, Source]) -> dict[str, str]:

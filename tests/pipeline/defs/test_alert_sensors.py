@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -11,14 +12,17 @@ import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import ModuleTarget
 from dagster._daemon.freshness import FreshnessDaemon
+from dagster._grpc.server import DagsterApiServer
+from dagster._utils import get_run_crash_explanation
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import write_table
 from pipeline.alerts import AlertError, Receivers
 from pipeline.definitions import build_definitions
-from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers
+from pipeline.defs.alert_sensors import build_alert_sensors, build_receivers, list_failures
 from pipeline.defs.dump_assets import build_landing_key, build_staging_key
 from pipeline.defs.resources import NIGHTLY, CatalogResource
+from pipeline.defs.run_history import FORGET
 from pipeline.defs.table_steps import TableStep, build_table_assets
 from pipeline.dumps.landing.sources import Source
 from pipeline.settings import Settings
@@ -75,6 +79,19 @@ def test_step_with_a_failed_check_is_reported_with_what_the_check_found(tmp_path
     [problem] = json.loads(received.body)["problems"]
     found = "label.release_count is at least 0: 1 rows at fault, the first: label_id=1, release_count=-1"
     assert problem == f"labels: catalog/label label_keeps_its_spec: {found}"
+
+
+def test_killed_run_is_reported_with_the_end_of_its_process() -> None:
+    job = build_definitions({"catalog": CatalogResource(root="unset")}).resolve_job_def(FORGET)
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = instance.create_run_for_job(job)
+        # As Dagster's server of code does for a process that it started.
+        end = get_run_crash_explanation(f"Run execution process for {run.run_id}", -signal.SIGKILL)
+        instance.report_engine_event(end, run, cls=DagsterApiServer)
+        failed = instance.report_run_failed(run)
+        context = dg.build_run_status_sensor_context("alert_on_failure", failed, instance, run).for_run_failure()
+        [problem] = list_failures(context)
+    assert problem.startswith(f"Run execution process for {run.run_id} was terminated by signal 9 (SIGKILL). ")
 
 
 def test_build_with_warnings_is_reported_and_one_without_is_not(tmp_path: Path) -> None:
