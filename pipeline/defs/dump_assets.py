@@ -13,6 +13,7 @@ from catalog_store.platforms import CATALOG_PLATFORMS, INPUTS
 from catalog_store.published_snapshots import find_current_folder
 from catalog_store.tables import STAGED_TABLES
 from catalog_store.tables.files import count_rows, measure_bytes, render_sql_source
+from pipeline.build.work_state import read_staging_version
 from pipeline.defs.checks import AssetCheck, build_invariant_check, build_spec_check, run_asset_checks_over
 from pipeline.defs.plots import draw_bar_chart
 from pipeline.defs.resources import CatalogResource, log
@@ -37,6 +38,7 @@ from pipeline.quality.invariants import list_staged_tables, list_staging_invaria
 Written = Generator[dg.MaterializeResult | dg.AssetCheckResult, None, list[dg.AssetCheckResult]]  # type: ignore[type-arg]
 """A step yields results and returns its blocking checks."""
 
+STAGING_GROUP = "staging"
 FRESH = "dump_is_fresh"
 YOUNG = "dump_is_young_enough"
 IN_USE = "newest_dump_is_in_use"
@@ -198,7 +200,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         deps=[build_landing_key(platform)],
-        group_name="staging",
+        group_name=STAGING_GROUP,
         op_tags=INPUT,
         description=f"Records of {platform} in the conformed schema, with what was rejected and why.",
         kinds={"parquet"},
@@ -227,9 +229,12 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
             results = check() if intake.status != "missing" else []
         for line in [*([intake.problem] if intake.problem else []), *(intake.warnings if intake.is_new else ())]:
             catalog.warn(f"{platform}: {line}")  # warnings about a dump are logged on the night that stages it, not again every night
+        # It stays while the tables are the same, so that nothing is built again because of them (dump_sensors.py).
+        data_version = dg.DataVersion(read_staging_version(catalog.paths, key.to_user_string()))
         # Dagster expects a result of every declared check, also when there is nothing to check.
         if intake.status == "missing":
-            yield dg.MaterializeResult(asset_key=key, metadata={"status": intake.status, "problem": intake.problem or "none"})
+            metadata = {"status": intake.status, "problem": intake.problem or "none"}
+            yield dg.MaterializeResult(asset_key=key, data_version=data_version, metadata=metadata)
             yield from iterate_warning_results(key, intake)
             return [
                 dg.AssetCheckResult(check_name=check.name, asset_key=key, passed=True, metadata={"skipped": "no dump"})
@@ -241,6 +246,7 @@ def build_staging_asset(platform: str) -> dg.AssetsDefinition:
         catalog.report(f"{platform}: {intake.status} in {usage.seconds:.1f} s, {records:,} records, {rejects:,} rejects")
         yield dg.MaterializeResult(
             asset_key=key,
+            data_version=data_version,
             metadata={
                 "status": intake.status,
                 "dump": intake.dump or "none",

@@ -7,11 +7,12 @@ the nightly schedule does the same work without them.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 
 from pipeline.defs.archive_assets import ARCHIVED, build_dump_dates, find_new_dates, name_partitions
-from pipeline.defs.dump_assets import build_landing_key, build_staging_key
+from pipeline.defs.dump_assets import STAGING_GROUP, build_landing_key, build_staging_key
 from pipeline.defs.resources import CatalogResource
 from pipeline.dumps.intake.adapters import READ_IN_PLACE
 from pipeline.dumps.intake.daily_dumps import find_unstaged_day
@@ -24,11 +25,19 @@ INTERVAL_SECONDS = 600
 """Time between two looks at an upstream: a listing of a large bucket costs requests."""
 
 REBUILD = "rebuild_on_new_dumps"
+_HAS_NEW_INPUT: dg.AutomationCondition[Any] = (  # Dagster types a new version as a condition of assets alone, without their checks
+    dg.AutomationCondition.any_deps_updated()
+    # A table that somebody materialises by itself must not publish a snapshot.
+    .allow(dg.AssetSelection.groups(STAGING_GROUP))
+    # A dump that cannot be fetched is tried again each hour, and its staging then gives the same tables.
+    .replace(dg.AutomationCondition.newly_updated(), dg.AutomationCondition.data_version_changed())
+)
+_IS_BEHIND_REQUESTED: dg.AutomationCondition[Any] = dg.AutomationCondition.any_deps_match(dg.AutomationCondition.will_be_requested())
 FOLLOWS_STAGING = (
-    dg.AutomationCondition.any_deps_updated().since_last_handled()
+    (_HAS_NEW_INPUT | _IS_BEHIND_REQUESTED).since_last_handled()
     & ~dg.AutomationCondition.any_deps_in_progress()
     & ~dg.AutomationCondition.in_progress()
-).with_label("an input was made again")
+).with_label("staging tables of an input have changed")
 """Condition of every asset after staging. Unlike `eager` it does not wait for inputs that were never made: most operators lack a dump."""
 
 
@@ -88,5 +97,5 @@ def build_dump_sensor(platform: str) -> dg.SensorDefinition:
 
 def build_rebuild_sensor(follows: Iterable[dg.AssetKey]) -> dg.AutomationConditionSensorDefinition:
     """Return the sensor that rebuilds the assets after staging by their condition."""
-    what = "Rebuilds and publishes the catalog when the staging tables of a platform were made again."
+    what = "Rebuilds and publishes the catalog when the staging tables of a platform have changed."
     return dg.AutomationConditionSensorDefinition(REBUILD, target=list(follows), description=what)

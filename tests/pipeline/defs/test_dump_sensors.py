@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
+
     from tests.conftest import BuiltWorld
 
 
@@ -108,24 +110,57 @@ def test_days_and_folders_in_place_are_watched_too(tmp_path: Path, instance: dg.
     assert watched.look("fingerprints") == "the newest dump has landed"
 
 
+class Rebuild:
+    """The sensor that rebuilds everything after staging."""
+
+    def __init__(self, definitions: dg.Definitions, instance: dg.DagsterInstance) -> None:
+        self.definitions, self.instance = definitions, instance
+        beside = ("landing", "staging", "archived_dump", "archived_staging")
+        self.behind = {key for key in definitions.resolve_asset_graph().get_all_asset_keys() if key.path[0] not in beside}
+        self.cursor: AssetDaemonCursor | None = None
+
+    def look(self) -> set[dg.AssetKey]:
+        """Evaluate the sensor, and return the assets that it asks for."""
+        chosen = dg.AssetSelection.assets(*self.behind)
+        found = dg.evaluate_automation_conditions(self.definitions, self.instance, chosen, cursor=self.cursor)
+        self.cursor = found.cursor
+        return {key for key in self.behind if found.get_num_requested(key)}
+
+    def report_made(self, *keys: dg.AssetKey) -> None:
+        for key in keys:
+            self.instance.report_runless_asset_event(dg.AssetMaterialization(key))
+
+
+STORE_A = (build_landing_key("store_a"), build_staging_key("store_a"))
+
+
 @pytest.mark.slow
-def test_everything_behind_staging_is_rebuilt_in_one_run_when_one_platform_was_staged_again(
+def test_everything_behind_staging_is_rebuilt_in_one_run_when_the_tables_of_one_platform_changed(
     watched: Watched, instance: dg.DagsterInstance
 ) -> None:
-    definitions = watched.definitions
-    beside = ("landing", "staging", "archived_dump", "archived_staging")
-    behind = {key for key in definitions.resolve_asset_graph().get_all_asset_keys() if key.path[0] not in beside}
-    chosen = dg.AssetSelection.assets(*behind)
-    first = dg.evaluate_automation_conditions(definitions, instance, chosen)
-    assert first.total_requested == 0, "a catalog that no run has made is left to the nightly build"
-    instance.report_runless_asset_event(dg.AssetMaterialization(build_staging_key("store_a")))
-    second = dg.evaluate_automation_conditions(definitions, instance, chosen, cursor=first.cursor)
-    asked = {key for key in behind if second.get_num_requested(key)}
+    rebuild = Rebuild(watched.definitions, instance)
+    assert rebuild.look() == set(), "a catalog that no run has made is left to the nightly build"
+    watched.run(*STORE_A)
+    asked = rebuild.look()
     assert {build_table_key(TABLES["atom"]), build_table_key(TABLES["track"]), SNAPSHOT} <= asked
-    assert asked == behind
-    for key in behind:
-        instance.report_runless_asset_event(dg.AssetMaterialization(key))
-    assert dg.evaluate_automation_conditions(definitions, instance, chosen, cursor=second.cursor).total_requested == 0
+    assert asked == rebuild.behind
+    rebuild.report_made(*rebuild.behind)
+    assert rebuild.look() == set()
+
+
+@pytest.mark.slow
+def test_nothing_is_rebuilt_when_the_same_tables_are_staged_again_or_a_table_is_made_by_itself(
+    watched: Watched, instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    rebuild = Rebuild(watched.definitions, instance)
+    watched.run(*STORE_A)
+    rebuild.look()
+    for file in (tmp_path / "dumps" / "store_a").rglob("*.gz"):
+        file.write_bytes(b"")
+    watched.run(*STORE_A)
+    assert rebuild.look() == set(), "a broken dump leaves the tables as they are"
+    rebuild.report_made(build_table_key(TABLES["recording"]))
+    assert rebuild.look() == set(), "whoever looks into one table does not publish"
 
 
 def test_every_input_has_a_sensor_that_is_off_until_switched_on(watched: Watched) -> None:
