@@ -5,6 +5,7 @@ releases it when Dagster closes the resource. `claim_for_step` also checks the i
 """
 
 import logging
+import multiprocessing
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ from pipeline.dumps.landing.sources import Source, find_sources
 from pipeline.dumps.staging.data_drift import DriftLimits
 from pipeline.engine.checkpoints import use_token
 from pipeline.engine.interruption import require_no_signal
+from pipeline.engine.local import end_with_parent
 from pipeline.engine.pool import PROCESSES, Engine, use_engine
 from pipeline.engine.progress import StepProgress, show_progress
 from pipeline.engine.spark import find_web_interface, show_address
@@ -215,6 +217,10 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         if context.run is not None:
             self._job = context.run.job_name
             self._holder = build_holder(context.run, context.instance)
+            # A step that outlived the killed process of its run would hold the catalog, so the retry of the run would fail.
+            parent = multiprocessing.parent_process()
+            if parent and self._holder.executor and self._holder.executor.pid == parent.pid:
+                end_with_parent()
         try:
             yield self
         finally:

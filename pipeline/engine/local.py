@@ -75,7 +75,7 @@ def _begin_worker(budget: MemoryBudget) -> None:
     """
     set_budget(budget)
     # No handler of Python runs in a process that SIGKILL ends, and the fork server lives as long as one of its workers does.
-    threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # DuckDB takes a process whose main module is no file for an interactive session, and draws its progress on standard output.
     main = sys.modules["__main__"]
@@ -87,7 +87,12 @@ def _begin_alone(budget: MemoryBudget, begin: Callable[[Item], None], item: Item
     begin(item)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this process as soon as the process that started it has ended, without a word."""
+    threading.Thread(target=_wait_for_parent, daemon=True, name="end with parent").start()
+
+
+def _wait_for_parent() -> None:
     # The kernel closes the parent's end of a pipe, whatever ended it.
     if parent := multiprocessing.parent_process():
         parent.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,10 +17,11 @@ import pytest
 
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.snapshot import verify
+from pipeline.build.catalog_claim import CatalogBusyError, Holder, claim
 from tests.commands import run_pipeline
 from tests.conftest import ROOT, run_module
 from tests.rebuild.nights import copy_of, table_hashes
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +125,31 @@ def test_steps_of_one_run_work_in_parallel_processes_and_other_runs_wait(
     assert table_hashes(catalog) == before
     verify(read_live_snapshot(catalog).folder)
     run_module("pipeline", "rollback", "--catalog", catalog, "--to", live)
+
+
+def test_step_in_a_process_of_its_own_ends_with_the_killed_process_of_its_run(tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog"
+
+    def is_free() -> bool:
+        try:
+            claim(catalog, Holder("another", "a test")).release()
+        except CatalogBusyError:
+            return False
+        return True
+
+    # An upstream that never answers: the step is at work until it is ended.
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        upstream.settimeout(PATIENCE_SECONDS)
+        location = f"http://127.0.0.1:{upstream.getsockname()[1]}/"
+        (tmp_path / "sources.yaml").write_text(f"sources: {{catalog_a: {{location: '{location}'}}}}")
+        places = {"CATALOG_ROOT": str(catalog), "CATALOG_SOURCES": str(tmp_path / "sources.yaml"), "DAGSTER_HOME": str(tmp_path)}
+        module = ["dagster", "job", "execute", "-m", "tests.pipeline.defs.side_by_side", "-j", "nightly_build"]
+        with started(tmp_path / "log", *module, **places) as run:
+            connection, _ = upstream.accept()
+            run.kill()
+            run.wait()
+        with connection:
+            until(is_free, "the end of the step")
 
 
 @pytest.mark.long
