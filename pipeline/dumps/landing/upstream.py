@@ -121,18 +121,17 @@ def find_newest_dump(file_system: Any, root: str, source: Source, day: str | Non
     the newest date count. Several sub-folders of the newest date are parts of one delivery, which is read as a flat folder.
     """
     listed = list_files(file_system, root)
-    # A `2062` for `2026` would win over all later dumps for decades, also after upstream has corrected the name.
-    latest = (datetime.now(UTC).date() + LARGEST_LEAD).isoformat()
-    ahead = {name for name in listed if (_find_name_date(name) or "") > latest}
-    shown = {name: info for name, info in listed.items() if name not in ahead}
+    shown, ahead = _leave_out_future(listed)
     if day is not None:
+        dates = _list_dates(shown)
         # Files without a date belong to every date.
         shown = {name: info for name, info in shown.items() if _find_name_date(name) in (day, None)}
-        if not any(_find_name_date(name) for name in shown):
-            raise DumpError(f"no dump of {day}: {source.location} shows {', '.join(_list_dates(listed)) or 'no dates'}")
+        if day not in dates:
+            left_out = f"; far in the future, so not read: {', '.join(ahead[:5])}" if ahead else ""
+            raise DumpError(f"no dump of {day}: {source.location} shows {', '.join(dates) or 'no dates'}{left_out}")
     if not shown:
         raise DumpError(
-            f"all dates are after {latest}: {', '.join(sorted(ahead)[:5])}; look at the names, and at the clock of this machine"
+            f"all dates are after {_find_latest_date()}: {', '.join(ahead[:5])}; look at the names, and at the clock of this machine"
         )
     folders = {name: date for name in shown if "/" in name and (date := find_date(name.split("/")[0]))}
     beside = [name for name in shown if name not in folders]
@@ -150,12 +149,25 @@ def find_newest_dump(file_system: Any, root: str, source: Source, day: str | Non
     files = _choose_files(file_system, source, _select_dump(shown, date, folder))
     older = find_superseded(name.removeprefix(folder + "/") for name in shown if not folder or name.startswith(folder + "/"))
     strays = beside if folder and source.dated is None else []
-    return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays), tuple(sorted(ahead)))
+    return RemoteDump(date or _find_modified_date(files), bool(date), files, folder, tuple(older), tuple(strays), tuple(ahead))
 
 
 def list_dump_dates(source: Source) -> list[str]:
-    """Return the dates (YYYY-MM-DD) that upstream shows, ascending. Raises DumpError and the errors of file systems."""
-    return _list_dates(list_files(*open_source(source)))
+    """Return the dates (YYYY-MM-DD) of the dumps of upstream, ascending. Raises DumpError and the errors of file systems."""
+    shown, _ = _leave_out_future(list_files(*open_source(source)))
+    return _list_dates(shown)
+
+
+def _leave_out_future(listed: dict[str, Info]) -> tuple[dict[str, Info], list[str]]:
+    """Return the listing without files whose date is far in the future, and the names of these."""
+    # A `2062` for `2026` would win over all later dumps for decades, also after upstream has corrected the name.
+    latest = _find_latest_date()
+    ahead = {name for name in listed if (_find_name_date(name) or "") > latest}
+    return {name: info for name, info in listed.items() if name not in ahead}, sorted(ahead)
+
+
+def _find_latest_date() -> str:
+    return (datetime.now(UTC).date() + LARGEST_LEAD).isoformat()
 
 
 def _list_dates(names: Iterable[str]) -> list[str]:

@@ -97,3 +97,11 @@ def test_a_date_that_upstream_lacks_is_refused_with_the_dates_that_it_shows(arch
     failed = archive.fill("2025-12-31")
     [failure] = [event for event in failed.all_events if event.is_step_failure]
     assert f"shows {OLD}, {NEW}" in str(failure.step_failure_data.user_failure_data.description)
+
+
+def test_a_date_far_in_the_future_is_not_offered_and_its_back_fill_says_why(archive: Archive) -> None:
+    (archive.dumps / "store_a" / OLD).rename(archive.dumps / "store_a" / "2062-01-05")
+    assert archive.look() == [NEW]
+    archive.instance.add_dynamic_partitions(name_partitions("store_a"), ["2062-01-05"])
+    [failure] = [event for event in archive.fill("2062-01-05").all_events if event.is_step_failure]
+    assert f"shows {NEW}; far in the future, so not read: 2062-01-05/" in str(failure.step_failure_data.user_failure_data.description)
