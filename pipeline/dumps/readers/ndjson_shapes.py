@@ -81,15 +81,20 @@ class Shape:
         misfits: list[Misfit] = []
         try:
             record = record | {name: _fit(record[name], kind, name, misfits) for name, kind in self._fields.items() if name in record}
-            line = _LONE_SURROGATES.sub("\ufffd", json.dumps(record, ensure_ascii=False)).encode()
+            line = _replace_surrogates(json.dumps(record, ensure_ascii=False)).encode()
         except (ValueError, RecursionError):  # a number of thousands of digits, or nesting that can be read but not written
             return None
         identifier = record.get("id")
-        return RepairedRecord(line, str(identifier) if isinstance(identifier, str | int) else None, misfits)
+        return RepairedRecord(line, _replace_surrogates(str(identifier)) if isinstance(identifier, str | int) else None, misfits)
 
     def has_nested_texts(self, frame: pl.DataFrame) -> bool:
         """Return whether some text of the columns may be a list or an object that was read as text."""
         return any(_has_nested(frame[name], kind) for name, kind in self._fields.items())
+
+
+def _replace_surrogates(text: str) -> str:
+    """Return the text with U+FFFD for lone surrogates, which no encoding can write."""
+    return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def _build_struct_type(fields: Mapping[str, Any]) -> type[msgspec.Struct]:
@@ -134,7 +139,7 @@ def _fit(value: object, kind: Any, path: str, misfits: list[Misfit]) -> object: 
     if kind.id == "varchar" and not isinstance(value, dict | list):
         return value
     if value not in _NOTHING:
-        misfits.append(Misfit(path, json.dumps(value, ensure_ascii=False, default=str)[:VALUE_CHARACTERS]))
+        misfits.append(Misfit(path, _replace_surrogates(json.dumps(value, ensure_ascii=False, default=str))[:VALUE_CHARACTERS]))
     return None
 
 

@@ -132,6 +132,7 @@ MISFITS = [
     ({"artists": ["X", {"id": 1, "name": ["N"]}]}, {"artists": [{"id": "1", "name": "N"}]}, [("artists[0]", '"X"')]),
     ({"artists": {"id": 1, "name": "N"}}, {"artists": [{"id": "1", "name": "N"}]}, []),
     ({"artists": [{"id": {"n": 1}, "name": "N"}]}, {"artists": [{"id": None, "name": "N"}]}, [("artists[0].id", '{"n": 1}')]),
+    ({"artists": "half \ud83d"}, {"artists": []}, [("artists[0]", '"half \ufffd"')]),
     ({"artists": ""}, {"artists": []}, []),
     ({"extra": ["whatever"]}, {"extra": '["whatever"]'}, []),
 ]
@@ -157,6 +158,11 @@ def test_texts_that_break_the_letter_of_json_are_read(dump: Callable[..., list[B
     blocks = dump(b'{"id": 1, "title": "a\tb\x01"}\n{"id": 2, "title": "half \\ud83d"}\n{"id": 3, "title": "\\ud83c\\udfb5"}\n')
     assert [title for block in blocks for title in block.frame["title"]] == ["a\tb\x01", "half \ufffd", "\U0001f3b5"]
     assert broken(blocks) == []
+
+
+def test_half_a_letter_in_the_id_of_a_reject_is_read(dump: Callable[..., list[Block]]) -> None:
+    (block,) = dump(lines({"id": "half \ud83d", "artists": "X"}, {"id": 2}))
+    assert block.misfits["record_id"].to_list() == ["half \ufffd"]
 
 
 def test_a_layout_change_is_an_error_and_not_a_flood_of_rejects(dump: Callable[..., list[Block]]) -> None:
