@@ -6,6 +6,8 @@ Out of scope: what a column means.
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from catalog_store.sql_text import quote_name, quote_text
+from catalog_store.sql_text import quote_text
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile, detect_packing, read_blocks
 from pipeline.dumps.staging.layout_expectations import Expected
@@ -95,22 +97,24 @@ def load_table(
     A `.tsv` file has tabs and no quotes, any other commas and double quotes. DumpError when a required column is missing or the file
     cannot be read.
     """
-    delimiter, quote = ("\t", "") if ".tsv" in path.suffixes else (",", '"')
-    plain, header = _unpack(path, scratch), _read_header(path, delimiter)
+    delimiter, quote = ("\t", "") if ".tsv" in path.name.lower() else (",", '"')
+    plain = _unpack(path, scratch)
+    try:
+        header = _read_header(plain, delimiter, quote)
+    except csv.Error as error:
+        raise DumpError(f"{path}: the heading cannot be read ({error}); fetch it again") from error
     # Reversed, so that the first of two equal headings wins.
     place = {name.lower(): index for index, name in reversed(list(enumerate(header)))}
+    # Columns are named by their places: data frames write an index without a heading, and headings may repeat.
     chosen = {
-        column: next((header[place[name.lower()]] for name in names if name.lower() in place), None)
-        for column, names in form.columns.items()
+        column: next((f"c{place[name.lower()]}" for name in names if name.lower() in place), None) for column, names in form.columns.items()
     }
     out.use(path)
-    out.expect(form.part or f"table {name}", header, form.expected, place=path)
+    out.expect(form.part or f"table {name}", list(filter(None, header)), form.expected, place=path)
     # The `.0` goes here and not later, because tables are joined by these columns.
     read = {column: "regexp_replace(trim({}), '^([0-9]+)[.]0+$', '\\1')" if column in form.numbers else "{}" for column in chosen}
-    picked = ", ".join(
-        f"{read[column].format(quote_name(known)) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items()
-    )
-    typed = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in header)
+    picked = ", ".join(f"{read[column].format(known) if known else 'NULL::VARCHAR'} AS {column}" for column, known in chosen.items())
+    typed = ", ".join(f"c{index}: 'VARCHAR'" for index in range(len(header)))
     try:
         connection.execute(
             f"""
@@ -151,8 +155,9 @@ def _unpack(path: Path, scratch: Path) -> Path:
     return plain
 
 
-def _read_header(path: Path, delimiter: str) -> list[str]:
+def _read_header(path: Path, delimiter: str, quote: str) -> list[str]:
     with DumpFile(path) as file:
-        line = file.read(1 << 20).split(b"\n", 1)[0]
-    # `utf-8-sig`, because spreadsheets write a byte order mark, which would become part of the first name.
-    return [name.strip().strip('"') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
+        # `utf-8-sig`, because spreadsheets write a byte order mark, which would become part of the first name.
+        head = io.StringIO(file.read(1 << 20).decode("utf-8-sig", "replace"), newline="")
+    rows = csv.reader(head, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE)
+    return [name.strip() for name in next(rows, [])]

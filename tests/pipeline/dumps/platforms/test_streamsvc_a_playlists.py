@@ -167,9 +167,26 @@ def test_playlists_give_way_to_answers_and_are_named_as_unread(stage: Callable[.
     assert rejects(tables) == [("source_recording", "row", "unread_layout", "songs.tsv", "whole file", None)]
 
 
+@pytest.mark.parametrize("heading", ["", "track_name", "Track_Name", "more, or less", 'the "best" of', "it's {1}", "two\nlines", " mood "])
+def test_headings_that_are_empty_or_repeated_or_odd_cost_no_column(stage: Callable[..., Tables], heading: str) -> None:
+    one = song(1, "Café, 7 a.m.")
+    rows: list[list[object]] = [[*SONGS, heading, heading], [*one.values(), "x", "y"]]
+    quoted = ['"' + str(cell).replace('"', '""') + '"' for row in rows for cell in row]
+    width = len(rows[0])
+    tables = stage(PLAYLIST__CSV="\n".join(",".join(quoted[start : start + width]) for start in (0, width)))
+    assert tables["source_recording"].select("external_id", "title").rows() == [(base62(1), "Café, 7 a.m.")]
+    assert rejects(tables) == []
+
+
+def test_suffixes_in_capitals_say_how_cells_are_separated(stage: Callable[..., Tables]) -> None:
+    assert stage(SONGS__TSV=tsv(song(1)))["source_recording"]["external_id"].to_list() == [base62(1)]
+
+
 def test_a_file_without_ids_and_a_cut_one_are_refused(stage: Callable[..., Tables]) -> None:
     with pytest.raises(DumpError, match=r"songs\.tsv: no column track_id among track_name, track_artist"):
         stage(songs__tsv="track_name\ttrack_artist\nSong\tOrla Vint\n")
+    with pytest.raises(DumpError, match=r"songs\.tsv: the heading cannot be read .*; fetch it again"):
+        stage(songs__tsv="x" * 200_000)
     packed = gzip.compress(tsv(*(song(number) for number in range(1, 200))).encode())
     with pytest.raises(DumpError, match=r"songs\.tsv\.gz: .*cut off"):
         stage(songs__tsv=tsv(song(1)), songs__tsv__gz=packed[:-20])
