@@ -98,7 +98,7 @@ def load_table(
     cannot be read.
     """
     delimiter, quote = ("\t", "") if ".tsv" in path.name.lower() else (",", '"')
-    plain = _unpack(path, scratch)
+    plain = _make_readable(path, scratch)
     try:
         header = _read_header(plain, delimiter, quote)
     except csv.Error as error:
@@ -144,15 +144,21 @@ def _reject_errors(
     return np.array([line - 2 - index for index, (line, _, _) in enumerate(rows)], dtype=np.int64)
 
 
-def _unpack(path: Path, scratch: Path) -> Path:
-    # DuckDB can unpack gzip itself but does not compare its checksum: a damaged file would lose its end silently.
-    if detect_packing(path) == "plain":
+def _make_readable(path: Path, scratch: Path) -> Path:
+    """Return a file that DuckDB reads as it is: the delivered one, or an unpacked copy whose lines end in LF."""
+    # DuckDB can unpack gzip itself but does not compare its checksum: a damaged file would lose its end silently. Of a file that has both
+    # CR LF and LF it silently loses records, or rejects all of one kind.
+    if detect_packing(path) == "plain" and not any(b"\r" in block for block in read_blocks(path)):
         return path
-    plain = scratch / path.stem
-    with plain.open("wb") as file:
+    copy = scratch / "readable.csv"
+    with copy.open("wb") as file:
+        held = b""
         for block in read_blocks(path):
-            file.write(block)
-    return plain
+            text = held + block
+            held = text[-1:] if text.endswith(b"\r") else b""
+            file.write(text.removesuffix(b"\r").replace(b"\r\n", b"\n"))
+        file.write(held)
+    return copy
 
 
 def _read_header(path: Path, delimiter: str, quote: str) -> list[str]:

@@ -160,6 +160,15 @@ def test_quoted_line_ends_and_doubled_quotes_belong_to_their_cell(stage: Callabl
     assert tables["source_recording"]["title"].to_list() == ['Say "Slack" Water', "Next"]
 
 
+@pytest.mark.parametrize("ends", ["\r\n \n", "\n \r\n", "\r \r"], ids=["CR LF first", "LF first", "CR alone"])
+def test_line_ends_of_two_kinds_in_one_file_lose_no_row(stage: Callable[..., Tables], ends: str) -> None:
+    first, other = ends.split(" ")
+    rows = [entry(f"spotify:track:{base62(number)}", "Say\r\nSlack", "", "Orla Vint") for number in range(6)]
+    tables = stage(playlist__csv=first.join([EXPORT, *rows[:3], ""]) + other.join(rows[3:]))
+    assert tables["source_recording"].select("external_id", "title").rows() == [(base62(number), "Say Slack") for number in range(6)]
+    assert rejects(tables) == []
+
+
 def test_playlists_give_way_to_answers_and_are_named_as_unread(stage: Callable[..., Tables]) -> None:
     answer = f'{{"id": "{base62(1)}", "name": "Song", "type": "track", "duration_ms": 1000, "artists": []}}'
     tables = stage(track__json=answer, songs__tsv=tsv(song(2)))
