@@ -28,6 +28,8 @@ EVERYWHERE = (
     *(LANDING_NOTES),
 )
 """Names, in lower case, of checksums, licences and notes that are beside dumps of all kinds."""
+PARTIAL = (".part", ".partial", ".filepart", ".crdownload", ".tmp")
+"""Ends of the names of downloads that are not whole. None of them is a companion: it shows that a file is missing."""
 OF_PLATFORM = {
     **{key: platform.companions for key, platform in PLATFORMS.items()},
     FINGERPRINTS: ("*-track_meta-update.*", "*-track_puid-update.*"),
@@ -45,7 +47,7 @@ def is_companion(platform: str, name: str) -> bool:
     base = low.rpartition("/")[2]
     # By name or by path: an export may put parts called `part-0001` into a folder named after the table.
     known = (*EVERYWHERE, *OF_PLATFORM.get(platform, ()))
-    return base.startswith(".") or any(fnmatch(base, glob) or fnmatch(low, glob) for glob in known)
+    return base.startswith(".") or (not base.endswith(PARTIAL) and any(fnmatch(base, glob) or fnmatch(low, glob) for glob in known))
 
 
 def reject_unread(dump: Path, used: Iterable[Path], entity: str, out: StagingWriter) -> None:

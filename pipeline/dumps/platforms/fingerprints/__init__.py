@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.folder_listing import list_tree
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.dump_dates import find_date
 from pipeline.dumps.platforms.fingerprints.streams import STREAMS, Stream
 from pipeline.dumps.readers.compressed_files import DumpFile, read_blocks
+from pipeline.dumps.readers.json_files import find_json_files
 from pipeline.dumps.readers.ndjson import BLOCK_BYTES, Block, read_json_chunks
 from pipeline.dumps.staging.record_checks import WHERE, split_rows
 
@@ -45,7 +45,7 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _find_file(dump: Path, name: str) -> Path:
-    files = list_tree(dump, f"*-{name}-update.jsonl*")
+    files = [path for path in find_json_files(dump) if f"-{name}-update.jsonl" in path.name]
     if not files:
         raise DumpError(
             f"{dump}: no file of the stream {name} (<day>-{name}-update.jsonl.gz); deliver it, an empty .gz when it has no rows"

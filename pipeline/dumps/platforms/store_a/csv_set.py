@@ -15,6 +15,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import pair_genres
+from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
 from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, create_empty_table, load_table
 from pipeline.dumps.staging.layout_expectations import split_names
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
@@ -81,6 +82,7 @@ REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
 _ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
 _NO_TEXT = pl.lit(None, dtype=pl.String)
 _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
+_TABLE_FILE = re.compile(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv(?:" + "|".join(map(re.escape, COMPRESSED_SUFFIXES)) + ")?")
 
 
 def find_csv_tables(dump: Path) -> dict[str, Path]:
@@ -91,7 +93,7 @@ def find_csv_tables(dump: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in [dump] if dump.is_file() else list_tree(dump, "bp_*.csv*"):
         # Exports carry a month in their names (`bp_genre_2023-09.csv`).
-        match = re.match(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv", path.name)
+        match = _TABLE_FILE.fullmatch(path.name)
         if match and match[1] in TABLES:
             if match[1] in found:
                 raise DumpError(f"{path}: a second file of table {match[1]} beside {found[match[1]].name}; leave one of them")

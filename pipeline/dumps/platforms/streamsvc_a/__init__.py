@@ -12,7 +12,8 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.platforms.streamsvc_a.playlist_csv import find_playlist_files, stage_playlists
 from pipeline.dumps.platforms.streamsvc_a.relational_tables import find_parquet_tables, stage_tables
 from pipeline.dumps.platforms.streamsvc_a.sqlite_export import export, is_sqlite
-from pipeline.dumps.platforms.streamsvc_a.web_api import find_json_files, stage_objects
+from pipeline.dumps.platforms.streamsvc_a.web_api import stage_objects
+from pipeline.dumps.readers.json_files import find_json_files
 from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:

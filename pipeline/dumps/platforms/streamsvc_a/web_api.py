@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.folder_listing import list_folder
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-SUFFIXES = (".json", ".jsonl", ".ndjson")
 MEMBERS = ("tracks.items", "tracks", "albums.items", "albums", "artists.items", "artists", "items", "track")
 """Paths of objects in answers."""
 _PEOPLE = "STRUCT(id VARCHAR, name VARCHAR)[]"
@@ -74,11 +73,6 @@ IGNORED = split_names("""
 """)
 """Known members of objects that the catalog does not need."""
 _OTHER_KINDS = ("episode", "show", "audiobook", "chapter", "playlist", "user")
-
-
-def find_json_files(dump: Path) -> list[Path]:
-    """Return the JSON files of the dump, compressed or not, in order of path."""
-    return [path for path in list_tree(dump) if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes)]
 
 
 def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:

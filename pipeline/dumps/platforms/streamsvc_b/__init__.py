@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.platforms.streamsvc_b.api_songs import find_json_files, stage_answers
+from pipeline.dumps.platforms.streamsvc_b.api_songs import stage_answers
 from pipeline.dumps.platforms.streamsvc_b.epf_export import has_epf_tables
 from pipeline.dumps.platforms.streamsvc_b.epf_tables import stage_epf
 from pipeline.dumps.platforms.streamsvc_b.media_feed import find_feed_files, stage_feed
+from pipeline.dumps.readers.json_files import find_json_files
 from pipeline.dumps.staging.scratch_folder import open_scratch_folder
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from catalog_store.folder_listing import list_folder, list_tree
+from catalog_store.folder_listing import list_folder
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.fields.lists import list_entries
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-SUFFIXES = (".json", ".jsonl", ".ndjson")
 MEMBERS = ("results.songs.data", "results.albums.data", "results.artists.data", "results", "data")
 """Paths of objects in answers."""
 _LOOKUP = (
@@ -70,11 +69,6 @@ SEVERAL = r", | & "
 """Separators between the artists of a display string."""
 NOT_EXPLICIT = "none"
 """Word of the media feed for an API song without a `contentRating`."""
-
-
-def find_json_files(dump: Path) -> list[Path]:
-    """Return the JSON files of the dump, compressed or not, in order of path."""
-    return [path for path in list_tree(dump) if path.is_file() and any(suffix in SUFFIXES for suffix in path.suffixes)]
 
 
 def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWriter) -> None:

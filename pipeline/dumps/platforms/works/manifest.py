@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.landing.checksums import hash_file
+from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES, read_blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_MANIFEST = re.compile(r"(?i)manifest.*\.tsv(?:" + "|".join(map(re.escape, COMPRESSED_SUFFIXES)) + ")?$")
 _FILE = re.compile(r"(?i)\.tsv$")
 _MD5 = re.compile(r"^[0-9a-fA-F]{32}$")
 _END = "EOF"
@@ -30,10 +32,10 @@ def read_manifest(folder: Path) -> dict[str, Listed]:
 
     The shape of a cell shows what it is, because senders write different cells before the file name.
     """
-    manifests = sorted(path for path in folder.iterdir() if path.is_file() and "manifest" in path.name.lower())
+    manifests = sorted(path for path in folder.iterdir() if path.is_file() and _MANIFEST.search(path.name))
     listed: dict[str, Listed] = {}
     for path in manifests:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        lines = b"".join(read_blocks(path)).decode("utf-8-sig", "replace").split("\n")
         records = [line.rstrip("\r").split("\t") for line in lines if line.strip()]
         # The footer is the last record, so a manifest without it was cut off and may list too few files.
         if not records or not any(cell.startswith(_END) for cell in records[-1]):

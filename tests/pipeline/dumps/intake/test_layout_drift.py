@@ -261,18 +261,22 @@ SAMPLE_OF = {
 )
 def test_a_file_that_no_layout_reads_is_named_and_companions_are_not(platform: str, sample: str, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / platform / sample, tmp_path / "dump")
+    delivered = next(path for path in sorted((tmp_path / "dump").rglob("*")) if path.is_file())
     for name in ("SHA256SUMS", "README.md", "LICENSE", ".DS_Store", "dump.md5"):
         (tmp_path / "dump" / name).write_text("")
+    delivered.with_name(f"{delivered.name}.sha256").write_text("")
     assert said_of(platform, tmp_path / "dump", tmp_path / "before") == ("staged", "")
-    for name, content in ODD.items():
+    partial = delivered.with_name(f"{delivered.name}.part")
+    odd = {**ODD, str(partial.relative_to(tmp_path / "dump")): b"?"}
+    for name, content in odd.items():
         (tmp_path / "dump" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "dump" / name).write_bytes(content)
     outcome, said = said_of(platform, tmp_path / "dump", tmp_path / "staged")
     assert outcome == "staged"
-    assert "2 files are not read" in said
-    assert all(name in said for name in ODD)
+    assert "3 files are not read" in said
+    assert all(name in said for name in odd)
     rejects = pl.read_parquet(tmp_path / "staged" / "reject" / "*.parquet").filter(pl.col("reason") == "unread_layout")
-    assert sorted(rejects["source_file"]) == sorted(ODD)
+    assert sorted(rejects["source_file"]) == sorted(odd)
 
 
 def test_an_epf_export_beside_the_media_feed_is_named(parquet: Path, tmp_path: Path) -> None:

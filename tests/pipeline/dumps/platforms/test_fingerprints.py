@@ -105,6 +105,15 @@ def test_files_of_two_days_are_refused(tmp_path: Path) -> None:
         staged(day, tmp_path / "s")
 
 
+def test_checksums_and_partial_downloads_beside_a_stream_are_no_second_file_of_it(tmp_path: Path) -> None:
+    day = write_day(tmp_path / "d", "2026-07-22", {name: [row] for name, row in GOOD.items()})
+    for end in ("sha256", "part"):
+        (day / f"2026-07-22-meta-update.jsonl.gz.{end}").write_bytes(b"?")
+    assert staged(day, tmp_path / "s")["reject"].select("reason", "source_file").rows() == [
+        ("unread_layout", "2026-07-22-meta-update.jsonl.gz.part")
+    ]
+
+
 BAD = [
     ("track", {"gid": GID}, "missing_id"),
     ("track", {"id": "x", "gid": GID}, "invalid_id"),

@@ -232,6 +232,15 @@ def test_file_that_differs_from_the_manifest_is_refused(dump: Path, row: Row, co
         stage(dump)
 
 
+def test_a_compressed_manifest_is_compared(dump: Path) -> None:
+    manifest(dump, ("works", "works.tsv", "3"))
+    plain = dump / "BWARM_Manifest_X.tsv"
+    (dump / "BWARM_Manifest_X.tsv.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    with pytest.raises(DumpError, match=r"works\.tsv: has 2 lines, the manifest lists 3"):
+        stage(dump)
+
+
 def test_a_manifest_without_its_end_is_refused(dump: Path) -> None:
     manifest(dump, ("works", "works.tsv", "2"), end="")
     with pytest.raises(DumpError, match="the manifest is cut off"):
