@@ -114,6 +114,9 @@ def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of change of every file, by path. An adapter that lists a folder late would miss a vanished file."""
     found = {}
     for path in [dump] if dump.is_file() else list_tree(dump):
+        # Neither a table nor a library can hold such a name: the error came late, and named no file.
+        if not _is_utf8(path.name):
+            raise DumpError(f"{dump}: the name of {os.fsencode(path.relative_to(dump))!r} is not UTF-8; rename it, or take it out")
         if not path.is_dir():
             stat = path.stat()
             if not S_ISREG(stat.st_mode):
@@ -123,6 +126,14 @@ def _list_files(dump: Path) -> dict[str, tuple[int, int]]:
         elif path.suffix and not any(path.iterdir()):
             raise DumpError(f"{path}: is an empty folder with the name of a file; {_REMEDY}")
     return found
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_of_this_machine(error: BaseException, staging: Path) -> bool:

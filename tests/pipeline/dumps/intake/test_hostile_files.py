@@ -84,6 +84,20 @@ def test_special_file_in_a_dump_is_refused_by_its_name(case: Callable[[str], Cas
     assert damaged.file.name in damaged.refusal()
 
 
+@pytest.mark.parametrize("form", ["store_a objects", "store_a tables", "streamsvc_a parquet", "streamsvc_b feed"])
+@pytest.mark.parametrize("entry", [b"caf\xe9.txt", b"caf\xe9/readme.txt"], ids=["file", "folder"])
+def test_name_that_is_not_utf_8_is_refused_and_shown(case: Callable[[str], Case], form: str, entry: bytes) -> None:
+    damaged = case(form)
+    path = damaged.dump / os.fsdecode(entry)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"?")
+    assert r"the name of b'caf\xe9" in damaged.refusal()
+    path.rename(damaged.dump / "readme.txt")
+    if path.parent != damaged.dump:
+        path.parent.rmdir()
+    assert damaged.rejects().filter(reason="unread_layout").is_empty()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_sparse_file_of_zeros_is_refused_by_its_name(case: Callable[[str], Case], form: str) -> None:
     damaged = case(form)
