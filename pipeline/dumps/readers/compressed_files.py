@@ -13,7 +13,7 @@ import io
 import lzma
 import re
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 import zstandard
 from isal import igzip
@@ -23,7 +23,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.engine.progress import count_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from _typeshed import WriteableBuffer
@@ -52,6 +52,7 @@ _BEGINNINGS = {
 _ERROR_PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 """Error page that a server sends instead of a file: text, but no dump."""
 _HEAD_BYTES = 4096
+_PACKED_BYTES = zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE
 _TAR = slice(257, 262)
 COMPRESSED_SUFFIXES = tuple(_FORMATS)
 _ISAL_ERROR = cast("type[Exception]", IsalError)  # its stub declares it as an instance
@@ -149,22 +150,52 @@ def _open_stream(packed: BinaryIO, form: str) -> BinaryIO:
     # igzip checks length and CRC of each member, as zlib does.
     if form == "gzip":
         return cast("BinaryIO", igzip.IGzipFile(fileobj=packed, mode="rb"))  # type: ignore[no-untyped-call]  # the package annotates only part of itself
-    if form == "bzip2":
-        return cast("BinaryIO", bz2.open(packed, "rb"))
-    if form == "xz":
-        return cast("BinaryIO", lzma.open(packed, "rb"))
-    if form == "zstd":
-        return io.BufferedReader(_ZstdStream(packed), BLOCK_BYTES)
+    if form in _FRAMES:
+        return io.BufferedReader(_FrameStream(packed, _FRAMES[form]), BLOCK_BYTES)
     return packed
 
 
-class _ZstdStream(io.RawIOBase):
-    """Frames of a zstd file in sequence. The library's own stream reader takes a cut-off frame for the end of the file."""
+class _Frame(Protocol):
+    """Decompressor of one frame (bzip2 and xz call it a stream)."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__()
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, /, max_length: int = -1) -> bytes: ...
+
+
+class _ZstdFrame:
+    needs_input = True
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._frame.unused_data
+
+    def decompress(self, data: bytes, /, max_length: int = -1) -> bytes:  # noqa: ARG002 - the library has no such limit
+        return self._frame.decompress(data)
+
+
+_FRAMES = cast("dict[str, Callable[[], _Frame]]", {"bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor, "zstd": _ZstdFrame})
+
+
+class _FrameStream(io.RawIOBase):
+    """Frames of a packed file in sequence; parallel compressors write many.
+
+    The libraries' own readers end without an error at a frame that is cut off (zstd) or whose beginning is damaged (bzip2, xz).
+    """
+
+    def __init__(self, file: BinaryIO, start_frame: Callable[[], _Frame]) -> None:
         self._file = file
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._start_frame = start_frame
+        self._frame: _Frame | None = None
         self._unpacked = memoryview(b"")
         self._rest = b""
 
@@ -173,17 +204,24 @@ class _ZstdStream(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
-        # Parallel compressors write several frames. A frame may also unpack to nothing, so this is a loop.
+        # A frame may unpack to nothing, so this is a loop.
         while not self._unpacked:
-            packed = self._rest or self._file.read(zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE)
-            self._rest = b""
-            if not packed:
+            packed = b""
+            if self._frame is None or self._frame.needs_input:
+                packed = self._rest or self._file.read(_PACKED_BYTES)
+                self._rest = b""
                 # The file ends inside a frame. Passing on what was unpacked would make a cut dump look whole.
-                if self._frame is not None:
+                if not packed and self._frame is not None:
                     raise EOFError("the last frame has no end")
-                return 0
-            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            self._unpacked = memoryview(self._frame.decompress(packed))
+                if not packed:
+                    return 0
+            if self._frame is None:
+                # Zeros pad a file to whole blocks; no frame begins with one.
+                packed = packed.lstrip(b"\0")
+                if not packed:
+                    continue
+                self._frame = self._start_frame()
+            self._unpacked = memoryview(self._frame.decompress(packed, max_length=len(view)))
             if self._frame.eof:
                 self._rest = self._frame.unused_data
                 self._frame = None

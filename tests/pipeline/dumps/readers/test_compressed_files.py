@@ -65,6 +65,24 @@ def test_several_members_in_one_file_are_read_as_one(tmp_path: Path, suffix: str
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_member_whose_beginning_is_damaged_is_not_the_end(tmp_path: Path, suffix: str, place: int) -> None:
+    first, second = PACK[suffix](CONTENT), bytearray(PACK[suffix](b"second member\n"))
+    second[place] ^= 0x55
+    path = tmp_path / f"dump{suffix}"
+    path.write_bytes(first + second + first)
+    with pytest.raises(DumpError, match=rf"dump{suffix}: .* after byte \d+ "):
+        list(read_blocks(path, 10_000))
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_zeros_that_fill_up_a_block_are_no_damage(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"dump{suffix}"
+    path.write_bytes(PACK[suffix](CONTENT) + bytes(300_000))
+    assert b"".join(read_blocks(path)) == CONTENT
+
+
+@pytest.mark.parametrize("suffix", COMPRESSED)
 @pytest.mark.parametrize("keep", [0.999, 0.5, 0.1])
 def test_a_cut_off_file_names_file_and_place(tmp_path: Path, suffix: str, keep: float) -> None:
     packed = PACK[suffix](CONTENT)
