@@ -119,7 +119,8 @@ def load_table(
         connection.execute(
             f"""
             CREATE TABLE {name} AS SELECT row_number() OVER () AS position, {picked} FROM read_csv({quote_text(str(plain))}, header = true,
-                auto_detect = false, delim = {quote_text(delimiter)}, quote = {quote_text(quote)}, escape = {quote_text(quote)},
+                auto_detect = false, compression = 'none', delim = {quote_text(delimiter)}, quote = {quote_text(quote)},
+                escape = {quote_text(quote)},
                 columns = {{{typed}}}, store_rejects = true, rejects_table = '{name}_errors', rejects_scan = '{name}_scan')
             """
         )

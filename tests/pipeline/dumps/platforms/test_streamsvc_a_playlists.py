@@ -187,6 +187,10 @@ def test_headings_that_are_empty_or_repeated_or_odd_cost_no_column(stage: Callab
     assert rejects(tables) == []
 
 
+def test_file_that_was_unpacked_on_the_way_is_read_under_the_name_of_a_packed_one(stage: Callable[..., Tables]) -> None:
+    assert stage(songs__tsv__gz=tsv(song(1)))["source_recording"]["external_id"].to_list() == [base62(1)]
+
+
 def test_suffixes_in_capitals_say_how_cells_are_separated(stage: Callable[..., Tables]) -> None:
     assert stage(SONGS__TSV=tsv(song(1)))["source_recording"]["external_id"].to_list() == [base62(1)]
 
