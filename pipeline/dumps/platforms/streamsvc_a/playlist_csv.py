@@ -138,7 +138,8 @@ def stage_playlists(files: list[Path], dump: Path, scratch: Path, out: StagingWr
             connection.execute(f"DROP TABLE {table.name}")
             out.report(f"{table.source_file}: read")
         if not position:
-            raise DumpError(f"{dump}: none of {len(files)} CSV files has a usable row; see {FORM.notes}")
+            why = out.first_reject or "only headings"
+            raise DumpError(f"{dump}: none of {len(files)} CSV files has a usable row ({why}); see {FORM.notes}")
         connection.execute(f"{_MACROS} CREATE VIEW entry AS SELECT * FROM read_parquet({quote_text(entries / 'part-*.parquet')})")
         # The queries return each id once, so no row is a repeated one.
         once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})

@@ -88,7 +88,8 @@ def stage_objects(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         _select_artists(block, tracks).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
         names = ", ".join(file.name for file in files[:5])
-        raise DumpError(f"{dump}: no track object in {names}; see docs/reference/formats/streamsvc_a.md")
+        why = out.first_reject or "they hold no objects"
+        raise DumpError(f"{dump}: no track object in {names} ({why}); see docs/reference/formats/streamsvc_a.md")
     out.report(f"{rows} track objects are read")
     with open_duckdb(scratch / "spill") as connection:
         for table in ("tracks", "albums", "artists"):

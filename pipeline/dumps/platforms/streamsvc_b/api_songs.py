@@ -83,7 +83,8 @@ def stage_answers(files: list[Path], dump: Path, scratch: Path, out: StagingWrit
         _select_albums(placed).write_parquet(scratch / f"albums-{number:06d}.parquet", compression="lz4")
         _select_artists(placed).write_parquet(scratch / f"artists-{number:06d}.parquet", compression="lz4")
     if not rows:
-        raise DumpError(f"{dump}: no song in {', '.join(file.name for file in files[:5])}; see docs/reference/formats/streamsvc_b.md")
+        names, why = ", ".join(file.name for file in files[:5]), out.first_reject or "they hold no objects"
+        raise DumpError(f"{dump}: no song in {names} ({why}); see docs/reference/formats/streamsvc_b.md")
     # The queries return each id once, so no row is a repeated one.
     once = pl.DataFrame(schema={"id": pl.String, "first": pl.Int64})
     with open_duckdb(scratch / "spill") as connection:

@@ -195,11 +195,16 @@ def test_suffixes_in_capitals_say_how_cells_are_separated(stage: Callable[..., T
     assert stage(SONGS__TSV=tsv(song(1)))["source_recording"]["external_id"].to_list() == [base62(1)]
 
 
-def test_a_file_without_ids_and_a_cut_one_are_refused(stage: Callable[..., Tables]) -> None:
+def test_a_file_without_ids_and_a_cut_one_are_refused(stage: Callable[..., Tables], tmp_path: Path) -> None:
     with pytest.raises(DumpError, match=r"songs\.tsv: no column track_id among track_name, track_artist"):
         stage(songs__tsv="track_name\ttrack_artist\nSong\tOrla Vint\n")
     with pytest.raises(DumpError, match=r"songs\.tsv: the heading cannot be read .*; fetch it again"):
         stage(songs__tsv="x" * 200_000)
+    with pytest.raises(DumpError, match=r"has a usable row \(songs\.tsv, record 1: wrong_column_count\)"):
+        stage(songs__tsv="\t".join(SONGS) + "\nSong\tOrla Vint\n")
+    with pytest.raises(DumpError, match=r"no track object in a\.json \(a\.json, line 1: invalid_utf8\)"):
+        stage(a__json='{"id": "1"}\n'.encode("utf-16"))
+    (tmp_path / "dump" / "a.json").unlink()
     packed = gzip.compress(tsv(*(song(number) for number in range(1, 200))).encode())
     with pytest.raises(DumpError, match=r"songs\.tsv\.gz: .*cut off"):
         stage(songs__tsv=tsv(song(1)), songs__tsv__gz=packed[:-20])

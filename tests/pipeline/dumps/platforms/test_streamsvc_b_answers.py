@@ -96,6 +96,9 @@ def test_answers_without_a_song_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match=r"no song in answer\.json"):
         staged(tmp_path / "dump", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+    (tmp_path / "dump" / "answer.json").write_text(json.dumps({"id": "1", "type": "songs"}), encoding="utf-16")
+    with pytest.raises(DumpError, match=r"no song in answer\.json \(answer\.json, line 1: invalid_utf8\)"):
+        staged(tmp_path / "dump", tmp_path / "out")
 
 
 def test_a_folder_of_no_known_layout_is_an_error(tmp_path: Path) -> None:
