@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from catalog_store.errors import TransferError
 from catalog_store.file_transfer import CONNECT_SECONDS, SILENCE_SECONDS, OfferedFile, TooLongError, download, is_local
@@ -121,8 +122,10 @@ class RemoteCatalog:
 
 def open_store(address: str) -> tuple[Any, str]:
     """Return the file system of an address or folder, and the path in it. TransferError for an address that cannot be used."""
-    if "://" in address:
-        _require_bare_address(address)
+    if "://" not in address:
+        # fsspec reads `::` in the name of a folder as a chain of file systems, and would use another folder.
+        return LocalFileSystem(), str(Path(address).absolute()).rstrip("/")
+    _require_bare_address(address)
     options: dict[str, Any] = {}
     if address.partition("://")[0] in _STORES_OF_S3:
         options["config_kwargs"] = {"connect_timeout": CONNECT_SECONDS, "read_timeout": SILENCE_SECONDS}

@@ -10,21 +10,24 @@ pull verifies them.
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError
+from catalog_store.current_link import flush_folder
+from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError, UnfitDestinationError
 from catalog_store.file_lock import hold_lock
-from catalog_store.file_transfer import is_http
+from catalog_store.file_transfer import is_http, is_local
+from catalog_store.pending_files import write_aside
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.remote_catalog import open_store, try_often
 from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, hash_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from catalog_store.snapshot import Role, StoredFile, TablePart
 
@@ -52,8 +55,8 @@ def push(
 
     With `sends_all` no file that the store has is used: it may be damaged, and a push sees only its size.
 
-    TransferError: the store refuses a file, or cannot be written at all. SnapshotInvalidError: a file here is damaged. After any error
-    the store shows the same snapshot as before.
+    TransferError: the store refuses a file, or cannot be written at all. UnfitDestinationError: `target` is a catalog and no store.
+    SnapshotInvalidError: a file here is damaged. After any error the store shows the same snapshot as before.
     """
     began = time.monotonic()
     with hold_lock(root / _LOCK, PublishBusyError(f"another process pushes from {root}: wait for it, then try again")):
@@ -87,6 +90,13 @@ class _Store:
         self._file_system, self._root = open_store(address)
         if is_http(self._file_system):
             raise TransferError(f"{address}: HTTP servers are only read: push to s3:// or to the folder that the server shows")
+        self._is_local = is_local(self._file_system)
+        # Through the link, the manifest of the new snapshot would replace that of an old one, and leave neither whole.
+        if self._is_local and Path(self._locate(CURRENT)).is_symlink():
+            raise UnfitDestinationError(
+                f"{address} is a catalog whose current is a link, and a store has a folder of that name: push to another folder, or "
+                "use `python -m catalog_store pull` to bring a snapshot into a catalog"
+            )
 
     def read_manifest(self) -> Manifest | None:
         """Return the manifest of the live snapshot; None without one."""
@@ -112,7 +122,9 @@ class _Store:
     def write(self, name: str, content: bytes) -> None:
         """Write a small file as a whole."""
         self._make_folder(name)
-        self._try(f"{name} to", lambda: self._file_system.pipe_file(self._locate(name), content))
+        place = self._locate(name)
+        write = (lambda: _replace(Path(place), content)) if self._is_local else (lambda: self._file_system.pipe_file(place, content))
+        self._try(f"{name} to", write)
 
     def send(self, file: Path, name: str) -> None:
         """Send a file."""
@@ -147,6 +159,15 @@ class _Store:
 
     def _try(self, subject: str, transfer: Callable[[], Any]) -> Any:  # noqa: ANN401 - fsspec has no types
         return try_often(transfer, f"{subject} {self.address}", self._report)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file aside and give it its name: a kill or a full disk leaves the one that is there."""
+    with write_aside(file) as aside, aside.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    flush_folder(file.parent)
 
 
 class _Outgoing:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from catalog_store import remote_catalog
-from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError
+from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError, UnfitDestinationError
 from catalog_store.file_lock import hold_lock
 from catalog_store.publisher import rollback
-from catalog_store.snapshot import MANIFEST, read_manifest
+from catalog_store.snapshot import MANIFEST, read_manifest, verify
 from catalog_store.snapshot_pull import pull
 from catalog_store.snapshot_push import push
 from tests.s3_server import serve_s3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 STORE = "memory://catalogs/music"
 
@@ -161,6 +163,45 @@ def test_a_damaged_manifest_in_the_store_is_replaced(source: Path, store: Memory
 def test_a_folder_is_a_store(source: Path, tmp_path: Path) -> None:
     push(source, str(tmp_path / "mount"), keep=3)
     assert pull(str(tmp_path / "mount"), tmp_path / "node").snapshot == "first"
+
+
+@pytest.mark.parametrize("name", ["a::b", "~b", "file:b", "star*b"])
+def test_folder_of_any_name_is_a_store_and_a_source(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    push(source, name, keep=3)
+    assert (tmp_path / name / "current" / MANIFEST).is_file()
+    assert pull(name, tmp_path / "node").snapshot == "first"
+
+
+def test_a_catalog_is_no_store(source: Path, tmp_path: Path) -> None:
+    pull(str(source), tmp_path / "node", role="all")
+    rollback(source, "second")
+    for target in (tmp_path / "node", source):
+        with pytest.raises(UnfitDestinationError, match="push to another folder"):
+            push(source, str(target), keep=1)
+    verify(tmp_path / "node" / "snapshots" / "first")
+
+
+def test_a_folder_shows_the_old_manifest_until_the_new_one_is_written(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "mount"
+    push(source, str(store), keep=3)
+    shown = (store / "current" / MANIFEST).read_bytes()
+    rollback(source, "second")
+
+    def fill_disk(handle: int) -> None:
+        if Path(f"/proc/self/fd/{handle}").readlink().is_relative_to(store / "current"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fill_disk)
+        with pytest.raises(OSError, match="No space left"):
+            push(source, str(store), keep=3)
+    assert (store / "current" / MANIFEST).read_bytes() == shown
+    assert not list(store.rglob("*.pending"))
+    push(source, str(store), keep=3)
+    assert pull(str(store), tmp_path / "node").snapshot == "second"
 
 
 def test_http_is_refused_as_it_cannot_be_written(source: Path) -> None:
