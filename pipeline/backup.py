@@ -196,7 +196,7 @@ def restore(source: Path, *, paths: BuildPaths | None, accounts: str | None, rep
 
     BackupError, CatalogError, AccountError, OSError. Checks come before the first change.
     """
-    with _hold_folder_lock(source):
+    with _hold_folder_lock(source, only_reads=True):
         report("verifying the backup")
         backup = verify_backup(source, report)
         files = source / backup.folder
@@ -259,8 +259,12 @@ def _write_private(file: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _hold_folder_lock(folder: Path) -> Iterator[None]:
+def _hold_folder_lock(folder: Path, *, only_reads: bool = False) -> Iterator[None]:
     if not folder.is_dir():
         raise BackupError(f"{folder}: there is no such folder")
+    # A backup is best mounted read-only for a restore. Then no backup can be written meanwhile either.
+    if only_reads and not os.access(folder, os.W_OK):
+        yield
+        return
     with hold_lock(folder / _LOCK, BackupError(f"another process writes or restores {folder}: wait for it, then try again")):
         yield

@@ -6,6 +6,8 @@ import fcntl
 import json
 import shutil
 import stat
+import sys
+from subprocess import CompletedProcess, run
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,11 +22,11 @@ from pipeline.backup import BACKUP_FILE, read_backup
 from tests.account_store.saved_account import make_account, require_account
 from tests.catalog_store.catalog_tables import make_tables
 from tests.commands import run_pipeline
+from tests.conftest import ROOT
 from tests.rotten_files import rot
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from subprocess import CompletedProcess
 
     from tests.conftest import BuiltWorld
 
@@ -139,6 +141,23 @@ def test_damaged_backup_is_refused_before_anything_is_changed(catalog: Path, acc
     assert "damaged" in refused.stderr
     assert not (tmp_path / "new" / "current").exists()
     assert not (tmp_path / "new.db").exists()
+
+
+def test_backup_on_a_read_only_disk_is_restored(catalog: Path, accounts: str, tmp_path: Path) -> None:
+    back_up(tmp_path / "saved", "--catalog", catalog, "--accounts", accounts)
+    places = ("--catalog", tmp_path / "new", "--accounts", f"sqlite:///{tmp_path}/new.db")
+    restored = run_beside_read_only(tmp_path / "saved", sys.executable, "-m", "pipeline", "restore", tmp_path / "saved", *places)
+    assert restored.returncode == 0, restored.stderr
+    assert read_live_snapshot(tmp_path / "new").id == "second"
+
+
+def run_beside_read_only(folder: Path, *command: str | Path) -> CompletedProcess[str]:
+    """Run a command that sees `folder` as a mount without the right to write, which root respects, too."""
+    apart = ("unshare", "--user", "--map-root-user", "--mount")
+    if shutil.which("unshare") is None or run([*apart, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    return run([*apart, "sh", "-c", mount, folder, *command], check=False, capture_output=True, text=True, cwd=ROOT)
 
 
 def test_failed_backup_leaves_the_one_before_valid(catalog: Path, accounts: str, tmp_path: Path) -> None:
