@@ -45,10 +45,10 @@ class BuildPaths:
     """The folder of the genre rules; None: the shipped one."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a root that readers of Parquet would take for a pattern of names."""
-        # Polars and DuckDB expand these characters also in the name of a folder, and then find none of its files.
-        if patterns := sorted({*"*?["} & {*str(self.root)}):
-            raise ValueError(f"the catalog folder {self.root} has {' and '.join(patterns)} in its path: name a folder without *, ? and [")
+        """Raise ValueError for a root that Polars or DuckDB would take for other folders."""
+        # Both expand a pattern also in the name of a folder, and then find none of its files. DuckDB takes a backslash for a slash.
+        if found := sorted({*"*?[\\"} & {*str(self.root)}):
+            raise ValueError(f"the catalog folder {self.root} has {' and '.join(found)} in its path: name a folder without *, ?, [ and \\")
 
     def require_writable(self) -> None:
         """Make the root, and try to write into it and its folders. OSError names the folder that cannot be written, and the reason."""

@@ -45,6 +45,7 @@ def test_unwritable_catalog_is_reported_at_once(tmp_path: Path) -> None:
     refusal = refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / "what?" / "[1]")
     assert refusal.startswith(f"error: the catalog folder {tmp_path / 'what?' / '[1]'} has ? and [ in its path: name a folder without")
     assert not (tmp_path / "what?").exists()
+    assert r"has \ in its path: name a folder without" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", tmp_path / r"a\b")
     assert "/proc/catalog cannot be written" in refused("build", "--dumps", tmp_path / "dumps", "--catalog", "/proc/catalog")
 
 
