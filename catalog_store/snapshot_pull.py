@@ -114,6 +114,8 @@ def pull(
             if error.errno in FULL_DISK:
                 # The server's log and accounts may be on the same disk: they need the room more than the next attempt needs a part.
                 shutil.rmtree(pulling, ignore_errors=True)
+                # A failed write names no file.
+                error.filename = error.filename or str(root)
             raise
         name = incoming.manifest.id
         if live != incoming.folder.resolve():

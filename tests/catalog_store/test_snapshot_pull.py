@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -345,6 +347,18 @@ def test_full_disk_is_refused_before_anything_is_fetched(source: Path, node: Pat
     with pytest.raises(TransferError, match=r"needs [\d,]+ bytes more, 10 are free"):
         pull(str(source), node)
     monkeypatch.undo()
+    pull(str(source), node)
+    require_serves(node, "second")
+
+
+def test_disk_that_is_full_during_a_pull_is_named(source: Path, node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill_disk(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")  # without a name, as a failed write has none
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fill_disk)
+        with pytest.raises(OSError, match=f"No space left on device: '{node}'"):
+            pull(str(source), node)
     pull(str(source), node)
     require_serves(node, "second")
 
