@@ -160,6 +160,23 @@ def test_damage_that_kept_size_and_time_is_found_and_repaired_by_a_full_read(sou
     require_serves(node, "second")
 
 
+def test_full_read_finds_damage_in_files_that_an_interrupted_pull_has_linked(source: Path, node: Path) -> None:
+    rollback(source, "first")
+    pull(str(source), node)
+    rollback(source, "second")
+    old = {file.sha256 for file in read_manifest(node / "current").serving}
+    files = sorted(read_manifest(source / "current").serving, key=lambda file: file.bytes)
+    shared = next(file for file in reversed(files) if file.sha256 in old)
+    rot(node / "current" / next(file.path for file in read_manifest(node / "current").serving if file.sha256 == shared.sha256))
+    new = next(source / "current" / file.path for file in reversed(files) if file.sha256 not in old)
+    new.rename(source / "aside")
+    with pytest.raises(TransferError, match="Pull again"):
+        pull(str(source), node)
+    (source / "aside").rename(new)
+    pull(str(source), node, reads_all=True)
+    require_serves(node, "second")
+
+
 def test_lost_files_and_a_damaged_manifest_are_repaired(source: Path, node: Path) -> None:
     pull(str(source), node)
     folder = node / "snapshots" / "second"
