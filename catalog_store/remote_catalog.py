@@ -101,7 +101,8 @@ class RemoteCatalog:
                     fetched += self._try_often(offered, partial)
             except FileNotFoundError as error:
                 raise TransferError(
-                    f"{self.source} has no {file.path} of snapshot {manifest.id}: was it pruned there meanwhile? Pull again"
+                    f"{self.source} has no {file.path} of snapshot {manifest.id}: was it pruned there meanwhile? Pull again; if that does "
+                    "not help, the source holds only the files of another role (--role)"
                 ) from error
             found = f"{partial.stat().st_size:,} bytes with SHA-256 {hash_file(partial)}"
             wanted = f"{file.bytes:,} bytes with SHA-256 {file.sha256}"

@@ -24,7 +24,7 @@ from catalog_store.file_transfer import is_http, is_local
 from catalog_store.pending_files import write_aside
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.remote_catalog import open_store, try_often
-from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, hash_file
+from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, find_role, hash_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,6 +61,9 @@ def push(
     began = time.monotonic()
     with hold_lock(root / _LOCK, PublishBusyError(f"another process pushes from {root}: wait for it, then try again")):
         live = read_live_snapshot(root)
+        held = find_role(live.folder, live.manifest)
+        if held not in {role, "all"}:
+            raise SnapshotInvalidError(f"{live.folder} holds only the files of role {held}: push from the builder, or with --role {held}")
         store = _Store(target, report)
         previous = store.read_manifest()
         outgoing = _Outgoing(store, live.folder, live.manifest, None if sends_all else previous, report)

@@ -29,7 +29,7 @@ from catalog_store.file_lock import hold_lock
 from catalog_store.folder_listing import list_folder, list_tree
 from catalog_store.published_snapshots import list_snapshots, read_live_snapshot
 from catalog_store.publisher import prune
-from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, hash_file, verify
+from catalog_store.snapshot import CURRENT, MANIFEST, SNAPSHOTS, StoredFile, describe_file, find_role, hash_file, verify
 from catalog_store.snapshot_pull import pull
 from pipeline.dumps.landing.landed_dumps import find_last_good
 from pipeline.dumps.platforms.audio.mapping_file import MAPPING
@@ -129,6 +129,12 @@ def _save_catalog(paths: BuildPaths, target: Path, folder: Path, report: Callabl
     newest = list_snapshots(paths.root)[-1]
     # After a rollback only the newest snapshot knows the ids that were given out last. It comes first: the live one is live in the backup.
     ids = list(dict.fromkeys([newest.id, live.id]))
+    for snapshot in (newest, live):
+        if (held := find_role(snapshot.folder, snapshot.manifest)) != "all":
+            raise BackupError(
+                f"{snapshot.folder} holds only the files of role {held}, from which no build could go on: save the catalog of the machine "
+                "that builds, and leave out --catalog here"
+            )
     make_private_folder(target)
     for name in ids:
         # The snapshots of the backup before stay until backup.json names the new ones.

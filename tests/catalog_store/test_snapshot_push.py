@@ -130,8 +130,15 @@ def test_a_push_of_the_files_of_servers_serves_them(source: Path, tmp_path: Path
     done = push(source, STORE, role="serving", keep=3)
     assert done.sent_bytes <= sum(file.bytes for file in read_manifest(source / "current").serving)
     assert pull(STORE, tmp_path / "node").snapshot == "first"
-    with pytest.raises(TransferError, match="has no"):
+    with pytest.raises(TransferError, match=r"has no .* another role \(--role\)"):
         pull(STORE, tmp_path / "analyst", role="analyst")
+
+
+def test_a_node_pushes_the_files_of_its_role(source: Path, tmp_path: Path) -> None:
+    pull(str(source), tmp_path / "node")
+    with pytest.raises(SnapshotInvalidError, match=r"holds only the files of role serving: push .* with --role serving"):
+        push(tmp_path / "node", STORE, keep=3)
+    assert push(tmp_path / "node", STORE, role="serving", keep=3).snapshot == "first"
 
 
 def test_a_damaged_file_is_not_pushed(source: Path, store: MemoryFileSystem) -> None:

@@ -18,6 +18,7 @@ from catalog_store.published_snapshots import find_highest_ids, read_live_snapsh
 from catalog_store.publisher import publish, rollback
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot import verify
+from catalog_store.snapshot_pull import pull
 from pipeline.backup import BACKUP_FILE, read_backup
 from tests.account_store.saved_account import make_account, require_account
 from tests.catalog_store.catalog_tables import make_tables
@@ -91,6 +92,14 @@ def test_files_with_secrets_are_private(catalog: Path, accounts: str, tmp_path: 
     files = [tmp_path / "saved" / file.path for file in read_backup(tmp_path / "saved").files]
     assert {path.name for path in files} == {"accounts.db", "secret.key", "overrides.yaml", "audio_mapping.csv"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in [*files, tmp_path / "saved" / BACKUP_FILE]} == {0o600}
+
+
+def test_backup_of_a_serving_node_is_refused(catalog: Path, tmp_path: Path) -> None:
+    pull(str(catalog), tmp_path / "node")
+    refused = back_up(tmp_path / "saved", "--catalog", tmp_path / "node", check=False)
+    assert refused.returncode == 1
+    assert "holds only the files of role serving" in refused.stderr
+    assert "leave out --catalog" in refused.stderr
 
 
 def test_second_backup_copies_only_new_files(catalog: Path, tmp_path: Path) -> None:
