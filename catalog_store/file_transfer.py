@@ -73,7 +73,10 @@ def download(file_system: Any, file: OfferedFile, partial: Path) -> int:  # noqa
         if start and start == file.size:
             fetched = 0
         elif is_http(file_system):
-            fetched = sync(file_system.loop, _stream, file_system, file, start, local)
+            try:
+                fetched = sync(file_system.loop, _stream, file_system, file, start, local)
+            except aiohttp.TooManyRedirects as error:  # its own text says only "0"
+                raise TransferError(f"{file.name}: the server redirects {len(error.history)} times and never answers") from error
         else:
             fetched = _read(file_system, file, start, local)
         local.flush()

@@ -260,6 +260,7 @@ def test_wrong_file_is_refused_with_both_hashes_and_changes_nothing(
     ("manners", "message"),
     [
         ({"broken_folders": {"current/manifest.json"}}, "503"),
+        ({"moved": {f"current/{MANIFEST}": f"/current/{MANIFEST}"}}, "redirects 10 times"),
         ({"files": {}}, r"has no current/manifest\.json"),
         ({"files": {"current/manifest.json": b"{"}}, "not a manifest"),
     ],
