@@ -87,7 +87,7 @@ def find_unlanded(source: Source, zone: Path) -> str | None:
     file_system, root = open_source(source)
     dump = find_newest_dump(file_system, root, source)
     listing = _hash_listing(dump, dump.files)
-    return None if _find_landed(zone, listing) else listing
+    return None if _find_later(zone, dump) or _find_landed(zone, dump, listing) else listing
 
 
 def fall_back_to_last_good(fetch: Callable[[], Landing], source: Source, zone: Path, report: Callable[[str], None]) -> Landing:
@@ -123,6 +123,12 @@ def land_day(source: Source, zone: Path, day: str, report: Callable[[str], None]
 def _land(source: Source, zone: Path, report: Callable[[str], None], day: str | None = None) -> Landing:
     file_system, root = open_source(source)
     dump = find_newest_dump(file_system, root, source, day)
+    if day is None and (later := _find_later(zone, dump)):
+        # A mirror may lack its newest folder for a night, so only the operator can tell that a dump was withdrawn.
+        raise DumpError(
+            f"its newest dump is that of {dump.date}, but dump {later.name} landed before and stays in use; "
+            f"if {later.name} was withdrawn, remove {later}"
+        )
     landing = land_files(file_system, source, zone, dump, lambda: list_dump_files(file_system, root, source, dump), report)
     if dump.older and landing.status == "new":
         report(
@@ -162,7 +168,7 @@ def land_files(
     files, listing = dump.files, _hash_listing(dump, dump.files)
     # The listing alone proves that nothing is new only if every file has a validator or a checksum. Otherwise the content is fetched and
     # compared.
-    known = _find_landed(zone, listing)
+    known = _find_landed(zone, dump, listing)
     if (
         known
         and all(file.is_change_visible for file in files)
@@ -196,16 +202,27 @@ def land_files(
         after = list_again() if source.link else after
         write_note(same, "landed", {**read_landed_note(same), "listing": _hash_listing(dump, after) if source.link else listing})
         return _reuse_landed(source, same, fetched)
-    folder = _seal(
-        incoming, zone, {"platform": source.platform, "location": source.location, "date": dump.date, "listing": listing}, records
-    )
+    note = {"platform": source.platform, "location": source.location, "date": _choose_date(zone, dump), "listing": listing}
+    folder = _seal(incoming, zone, note, records)
     return Landing(source.platform, "new", folder, None, fetched, [file.name for file in files])
 
 
-def _find_landed(zone: Path, listing: str) -> Path | None:
-    """Return the newest landed dump of this listing that is as it landed."""
+def _find_later(zone: Path, dump: RemoteDump) -> Path | None:
+    """Return the last good dump if its date is later than that of a dated `dump`."""
+    last = find_last_good(zone) if dump.is_dated else None
+    return last if last and read_landed_date(last) > dump.date else None
+
+
+def _find_landed(zone: Path, dump: RemoteDump, listing: str) -> Path | None:
+    """Return the newest landed delivery of `dump` if it has this listing."""
+    newest = _find_newest_delivery(zone, dump)
+    return newest if newest and read_landed_note(newest)["listing"] == listing else None
+
+
+def _find_newest_delivery(zone: Path, dump: RemoteDump) -> Path | None:
+    """Return the newest landed dump that is as it landed and has the date of `dump`, or any date if that has none."""
     landed = (folder for folder in reversed(list_landed_dumps(zone)) if is_sound(folder))
-    return next((folder for folder in landed if read_landed_note(folder)["listing"] == listing), None)
+    return next((folder for folder in landed if not dump.is_dated or read_landed_date(folder) == dump.date), None)
 
 
 def _reuse_landed(source: Source, folder: Path, fetched: int = 0) -> Landing:
@@ -223,11 +240,9 @@ def _hash_listing(dump: RemoteDump, files: Iterable[RemoteFile]) -> str:
 
 
 def _find_same_content(zone: Path, dump: RemoteDump, records: list[dict[str, Any]]) -> Path | None:
-    """Return the newest landed dump if it is of the same date (or the delivery has none) and holds the same files."""
-    for folder in reversed(list_landed_dumps(zone)):
-        if is_sound(folder) and (read_landed_date(folder) == dump.date or not dump.is_dated):
-            return folder if read_landed_note(folder).get("files") == records else None
-    return None
+    """Return the newest landed delivery of `dump` if it holds the same files."""
+    newest = _find_newest_delivery(zone, dump)
+    return newest if newest and read_landed_note(newest).get("files") == records else None
 
 
 def _discard_other_dump(incoming: Path, listing: str, files: list[RemoteFile]) -> None:
@@ -333,10 +348,18 @@ def _find_free_name(zone: Path, date: str) -> Path:
     return folder
 
 
+def _choose_date(zone: Path, dump: RemoteDump) -> str:
+    """Return the date to land `dump` under."""
+    if dump.is_dated:
+        return dump.date
+    # Files that upstream put back may be older than those that they replace. The build reads the dump of the latest date.
+    return max([dump.date, *map(read_landed_date, list_landed_dumps(zone))])
+
+
 def _seal(incoming: Path, zone: Path, note: dict[str, Any], records: list[dict[str, Any]]) -> Path:
     """Turn `incoming` into a landed dump. All is on disk before the folder gets its name, which is the moment of landing."""
     remove_leftovers(zone)
-    folder = _find_free_name(zone, str(note["date"]))
+    folder = _find_free_name(zone, note["date"])
     name_note(folder, "broken").unlink(missing_ok=True)  # of a dump that had this name before
     # The note before the rename: a folder with its final name always has one.
     write_note(folder, "landed", {**note, "files": records})

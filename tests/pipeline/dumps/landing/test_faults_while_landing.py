@@ -17,6 +17,8 @@ from pipeline.dumps.landing.landed_dumps import (
     prune_landings,
     require_whole,
 )
+from pipeline.dumps.landing.landing_zone import land_day
+from pipeline.dumps.landing.sources import Source
 from tests.pipeline.dumps.landing.landed_dumps import content, fetched, left_behind
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def test_verdict_on_a_removed_dump_does_not_fall_on_the_next_of_its_name(
             prune_landings(zone, keep=1)
     (zone / "2026-09-01.landed.json").unlink()  # killed behind this one: folder and verdict stay
     upstream.files = {"2026-09-01/a.csv": b"repaired"}
-    again = fetched(upstream, zone)
+    again = land_day(Source("store_a", upstream.address), zone, "2026-09-01")
     assert (again.problem, content(again)) == (None, b"repaired")
     assert (zone / "2026-09-01.broken.json").exists() is False
 

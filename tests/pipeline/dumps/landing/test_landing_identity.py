@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.landed_dumps import list_landed_dumps, require_whole
+from pipeline.dumps.landing.landed_dumps import find_last_good, list_landed_dumps, require_whole
 from pipeline.dumps.landing.landing_zone import land
 from pipeline.dumps.landing.sources import Source
 from tests.pipeline.dumps.landing.landed_dumps import MONDAY, TUESDAY, content, fetched, local, sums
@@ -88,6 +88,16 @@ def test_last_modified_separates_two_deliveries(upstream: Upstream, zone: Path, 
     assert fetched(upstream, zone).bytes_fetched == 0
     upstream.files, upstream.modified = {f"{prefix}a.csv": b"two"}, TUESDAY
     assert content(fetched(upstream, zone)) == b"two"
+
+
+@pytest.mark.parametrize("dated", [True, False])
+def test_delivery_that_upstream_puts_back_is_used(upstream: Upstream, zone: Path, dated: bool) -> None:  # noqa: FBT001
+    name = "2026-09-01/a.csv" if dated else "a.csv"
+    for modified, file in ((MONDAY, b"one"), (TUESDAY, b"two"), (MONDAY, b"one")):
+        upstream.files, upstream.modified = {name: file}, modified
+        landing = fetched(upstream, zone)
+        assert (landing.status, landing.folder, content(landing)) == ("new", find_last_good(zone), file)
+    assert fetched(upstream, zone).bytes_fetched == 0
 
 
 def test_validators_that_change_over_equal_content_are_no_new_dump(upstream: Upstream, zone: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +16,7 @@ from pipeline.dumps.errors import UnblamedError
 from pipeline.dumps.intake.newest_dump import stage_newest
 from pipeline.dumps.landing import landing_zone
 from pipeline.dumps.landing.landed_dumps import find_last_good, forgive_broken, list_landed_dumps, mark_broken, prune_landings
-from pipeline.dumps.landing.landing_zone import land
+from pipeline.dumps.landing.landing_zone import find_unlanded, land
 from pipeline.dumps.landing.sources import Source
 from tests.unreadable_folders import refuse_listing
 
@@ -115,6 +117,44 @@ def test_a_dump_replaced_under_the_same_date_lands_beside_the_first(tmp_path: Pa
     assert second.folder == tmp_path / "zone" / "2026-09-01.2"
     assert (tmp_path / "zone" / "2026-09-01" / "a.csv").read_text() == "1"
     assert find_last_good(tmp_path / "zone") == second.folder
+
+
+def test_withdrawn_dump_stays_in_use_until_the_operator_removes_it(tmp_path: Path) -> None:
+    up, zone = source(tmp_path / "up"), tmp_path / "zone"
+    deliver(tmp_path / "up" / "2026-08-01", a__csv="1")
+    land(up, zone)
+    deliver(tmp_path / "up" / "2026-09-01", a__csv="2")
+    later = land(up, zone).folder
+    assert later is not None
+    shutil.rmtree(tmp_path / "up" / "2026-09-01")
+    kept = land(up, zone)
+    assert (kept.status, kept.folder) == ("kept_last_good", later)
+    assert kept.problem is not None
+    assert kept.problem.endswith(f"stays in use; if 2026-09-01 was withdrawn, remove {later}")
+    assert find_unlanded(up, zone) is None
+    shutil.rmtree(later)
+    landing = land(up, zone)
+    assert (landing.status, landing.folder) == ("unchanged", zone / "2026-08-01") == ("unchanged", find_last_good(zone))
+
+
+def test_older_dump_that_never_landed_is_not_fetched(tmp_path: Path) -> None:
+    up, zone = source(tmp_path / "up"), tmp_path / "zone"
+    deliver(tmp_path / "up" / "2026-09-01", a__csv="2")
+    land(up, zone)
+    (tmp_path / "up" / "2026-09-01").rename(tmp_path / "up" / "2026-08-01")
+    assert land(up, zone).status == "kept_last_good"
+    assert [folder.name for folder in list_landed_dumps(zone)] == ["2026-09-01"]
+
+
+def test_undated_file_that_is_put_back_with_its_old_time_is_used(tmp_path: Path) -> None:
+    up, zone = source(tmp_path / "up"), tmp_path / "zone"
+    for text, day in (("1", 1), ("2", 5), ("1", 1)):
+        deliver(tmp_path / "up", a__csv=text)
+        os.utime(tmp_path / "up" / "a.csv", (day * 86_400, day * 86_400))
+        landing = land(up, zone)
+        assert (landing.status, landing.folder) == ("new", find_last_good(zone))
+    assert [folder.name for folder in list_landed_dumps(zone)] == ["1970-01-02", "1970-01-06", "1970-01-06.2"]
+    assert land(up, zone).status == "unchanged"
 
 
 def test_flat_folder_with_dates_in_file_names_lands_the_newest_month_only(tmp_path: Path) -> None:
