@@ -74,6 +74,13 @@ class RunningStep:
         """Versions of the tables that the step reads."""
         return self._started.made_from if self._started else {}
 
+    def is_published(self, table: dg.AssetKey) -> bool:
+        """Return whether a snapshot holds this input of the step as the step reads it."""
+        name = table.to_user_string()
+        # An adopted table has the id of its snapshot as its version.
+        published = self._state.read_published_versions().items()
+        return any(self.versions[name] in (snapshot_id, versions.get(name)) for snapshot_id, versions in published)
+
     def finish(
         self,
         results: Sequence[dg.AssetCheckResult] = (),

@@ -33,6 +33,7 @@ from pipeline.quality.build_costs import BuildCost, StepCost, add_build_cost
 from pipeline.quality.build_figures import read_published_figures
 from pipeline.quality.report.page import select_history
 
+ATOM = build_table_key(TABLES["atom"])
 FINGERPRINT = build_table_key(TABLES["recording_fingerprint"])
 SNAPSHOT = dg.AssetKey(["snapshot", "live"])
 PUBLISHED = (*LINKAGE_TABLES, *CATALOG_TABLES, *QUALITY_TABLES)
@@ -86,11 +87,14 @@ def published_snapshot(context: dg.AssetExecutionContext, catalog: CatalogResour
         catalog.show_progress(SNAPSHOT.to_python_identifier()),
         measure_usage(paths.list_spill_folders) as usage,
     ):
+        # `reclassify` publishes tables that were linked before.
+        is_linked_now = not running_step.is_published(ATOM)
         publish_build = partial(publish_tables, paths, snapshot_id, running_step.write_attachment())
         snapshot = run_in_own_process(SNAPSHOT.to_python_identifier(), publish_build) if catalog.is_large else publish_build()
-        # The wish to link everything again is fulfilled only now: a build that fails before must not lose it.
         pruned = _prune_snapshots(catalog)
-        paths.relink.unlink(missing_ok=True)
+        # The wish to link everything again is fulfilled only now: a build that fails before must not lose it.
+        if is_linked_now:
+            paths.relink.unlink(missing_ok=True)
     # From here on the snapshot is live: what follows only describes it.
     rows = {name: table.rows for name, table in snapshot.manifest.tables.items()}
     platforms = dict(

@@ -226,6 +226,15 @@ def test_lost_registry_stops_runs_of_dagster(dagster_catalog: DagsterCatalog) ->
     assert read_live_snapshot(dagster_catalog.catalog).id == live.id
 
 
+def test_wish_for_full_linkage_survives_reclassify(dagster_catalog: DagsterCatalog) -> None:
+    paths = BuildPaths(dagster_catalog.catalog)
+    paths.ask_for_relink()  # as `build --relink` does, here killed at once
+    first = read_live_snapshot(dagster_catalog.catalog).id
+    assert dagster_catalog.run(job=RECLASSIFY) == ""
+    assert read_live_snapshot(dagster_catalog.catalog).id != first
+    assert paths.relink.exists()
+
+
 def test_reclassify_refuses_unpublished_tables(dagster_catalog: DagsterCatalog) -> None:
     live = read_live_snapshot(dagster_catalog.catalog).id
     part = next((dagster_catalog.catalog / "work" / "catalog" / "recording").glob("*.parquet"))
