@@ -110,19 +110,23 @@ def _list_costs(result: dg.ExecuteInProcessResult) -> list[dict[str, object]]:
 
 
 def _list_failures(result: dg.ExecuteInProcessResult) -> list[str]:
-    """Return a line for each failed blocking check and each failed step, with the innermost cause."""
+    """Return a line for each failed blocking check and each failed step."""
     lines = [
         f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description or ''}"
         for check in result.get_asset_check_evaluations()
         if not check.passed and check.blocking
     ]
-    for event in result.all_events:
-        if event.is_step_failure:
-            # Dagster wraps the error of a step in errors of its own; the innermost one says what happened. A failed blocking check is
-            # listed above already.
-            error = event.step_failure_data.error
-            while error is not None and error.cause is not None:
-                error = error.cause
-            if error is not None and error.cls_name != "DagsterAssetCheckFailedError":
-                lines.append(f"step {event.step_key} failed: {error.message.strip()}")
-    return lines
+    failures = (_describe_failure(event) for event in result.all_events if event.is_step_failure)
+    return [*lines, *filter(None, failures)]
+
+
+def _describe_failure(event: dg.DagsterEvent) -> str:
+    """Return a line with the message that the step raised; empty for a failed blocking check, which has its own line."""
+    raised, error = event.step_failure_data.user_failure_data, event.step_failure_data.error
+    # Dagster wraps the error of a step in one of its own. The causes of that error are left out, because they name no remedy.
+    while error and error.cause and (error.cls_name or "").startswith("Dagster"):
+        error = error.cause
+    if error and error.cls_name == "DagsterAssetCheckFailedError":
+        return ""
+    reason = raised.description if raised and raised.description else error and error.message
+    return f"step {event.step_key} failed: {(reason or 'without a reason').strip()}"
