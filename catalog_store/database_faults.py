@@ -14,12 +14,12 @@ _SHORTAGE, _INTERNAL = "Out of Memory Error:", "INTERNAL Error:"
 
 def is_shortage(error: BaseException) -> bool:
     """Return whether the error, or one behind it, says that DuckDB ran out of memory."""
-    return any(isinstance(one, duckdb.Error) and _SHORTAGE in str(one) for one in _list_causes(error))
+    return any(isinstance(one, duckdb.Error) and _SHORTAGE in str(one) for one in list_causes(error))
 
 
 def is_fault(error: BaseException) -> bool:
     """Return whether the error, or one behind it, is a shortage of memory or a fault inside DuckDB."""
-    return any(isinstance(one, duckdb.Error) and tells_fault(str(one)) for one in _list_causes(error))
+    return any(isinstance(one, duckdb.Error) and tells_fault(str(one)) for one in list_causes(error))
 
 
 def tells_fault(text: str) -> bool:
@@ -27,7 +27,8 @@ def tells_fault(text: str) -> bool:
     return _SHORTAGE in text or _INTERNAL in text
 
 
-def _list_causes(error: BaseException) -> list[BaseException]:
+def list_causes(error: BaseException) -> list[BaseException]:
+    """Return the error and those behind it."""
     found: list[BaseException] = []
     behind: BaseException | None = error
     while behind is not None and behind not in found:

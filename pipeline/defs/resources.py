@@ -26,6 +26,7 @@ from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, H
 from pipeline.build.step_fingerprint import compute_step_fingerprint, hash_program
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, TableState, WorkState
+from pipeline.defs.full_disks import explain_full_disk
 from pipeline.defs.retries import try_again_later
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.landed_dumps import find_last_good
@@ -241,34 +242,36 @@ class CatalogResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
         With `can_resume` a whole build checks whether an earlier build has finished the step; the running step then has its record.
         `shares`: steps that may run at once, this one included; the step gets its share of the memory. Raises dg.RetryRequested when
-        another run holds the catalog, and dg.Failure, which is not retried, when it still does a minute later or an input is not usable.
+        another run holds the catalog, and dg.Failure, which is not retried, when it still does a minute later, an input is not usable or
+        the disk is full.
         Raises KeyboardInterrupt when the command was interrupted and the step before went on.
         """
         require_no_signal()
-        try:
-            holder = self._ensure_claim()
-            state = WorkState(self.paths, holder.run_id)
-            written, read = ([key.to_user_string() for key in keys] for keys in (tables, inputs))
-            # A user who materialises a single asset wants it made again.
-            fingerprint = compute_step_fingerprint(self.paths) if can_resume and self._job == NIGHTLY else ""
-            finished = state.find_finished(written, read, fingerprint) if fingerprint else None
-            started = state.begin(written, read, fingerprint) if (tables or inputs) and finished is None else None
-            running_step = RunningStep(state, started, finished)
-        except CatalogBusyError as error:
-            # Commands such as `rollback` hold the catalog for seconds.
-            try_again_later(str(error), error)
-        # Another try would meet the same catalog, so Dagster must not retry.
-        except (StaleWorkError, RegistryError, CatalogError) as error:
-            raise dg.Failure(str(error), allow_retries=False) from error
-        try:
-            with use_budget(self.memory_budget.divide(shares)), use_engine(self.cluster), use_token(started.token if started else ""):
-                yield running_step
-        finally:
-            forget_mapped_files()
-            # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else releases
-            # it.
-            if self._holder is None:
-                self._release()
+        with explain_full_disk(Path(self.root)):
+            try:
+                holder = self._ensure_claim()
+                state = WorkState(self.paths, holder.run_id)
+                written, read = ([key.to_user_string() for key in keys] for keys in (tables, inputs))
+                # A user who materialises a single asset wants it made again.
+                fingerprint = compute_step_fingerprint(self.paths) if can_resume and self._job == NIGHTLY else ""
+                finished = state.find_finished(written, read, fingerprint) if fingerprint else None
+                started = state.begin(written, read, fingerprint) if (tables or inputs) and finished is None else None
+                running_step = RunningStep(state, started, finished)
+            except CatalogBusyError as error:
+                # Commands such as `rollback` hold the catalog for seconds.
+                try_again_later(str(error), error)
+            # Another try would meet the same catalog, so Dagster must not retry.
+            except (StaleWorkError, RegistryError, CatalogError) as error:
+                raise dg.Failure(str(error), allow_retries=False) from error
+            try:
+                with use_budget(self.memory_budget.divide(shares)), use_engine(self.cluster), use_token(started.token if started else ""):
+                    yield running_step
+            finally:
+                forget_mapped_files()
+                # Within a run the claim lasts to its end: another run must not come between two steps. Outside of a run nothing else
+                # releases it.
+                if self._holder is None:
+                    self._release()
 
     @contextmanager
     def show_progress(self, step: str) -> Iterator[None]:

@@ -12,6 +12,7 @@ from catalog_store.lake import LakeFaultError
 from catalog_store.memory_budget import MemoryBudget, get_budget, use_budget
 from pipeline.defs.resources import CatalogResource
 from pipeline.engine.duckdb_session import MemoryShortageError
+from pipeline.engine.full_disk import is_full_disk
 from pipeline.engine.step_process import run_in_own_process
 
 Result = TypeVar("Result")
@@ -48,7 +49,7 @@ def run_with_second_try(name: str, catalog: CatalogResource, work: Callable[[], 
         try:
             return work()
         except Exception as error:
-            if isinstance(error, MemoryShortageError) or not is_shortage(error):
+            if isinstance(error, MemoryShortageError) or is_full_disk(error) or not is_shortage(error):
                 raise
             message = f"{name} needs more than {budget.database_limit}, DuckDB's part of the memory of a build: raise CATALOG_MEMORY"
             raise MemoryShortageError(message) from error

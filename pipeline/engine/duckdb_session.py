@@ -13,6 +13,7 @@ import duckdb
 import polars as pl
 
 from catalog_store.memory_budget import get_budget
+from pipeline.engine.full_disk import is_full_disk
 from pipeline.engine.pool import count_workers
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def use_all_memory(connection: duckdb.DuckDBPyConnection, step: str) -> Iterator
 
     Raises:
         MemoryShortageError: when the block runs out of memory, too.
+        duckdb.OutOfMemoryException: when the disk has no room for spilled rows.
     """
     budget = get_budget()
     log.warning("%s: %s do not suffice, so it runs again with %s", step, budget.database_limit, budget.lone_database_limit)
@@ -75,6 +77,8 @@ def use_all_memory(connection: duckdb.DuckDBPyConnection, step: str) -> Iterator
     try:
         yield
     except duckdb.OutOfMemoryException as error:
+        if is_full_disk(error):
+            raise
         message = f"{step} needs more than {budget.lone_database_limit}, DuckDB's part of the memory of a build: raise CATALOG_MEMORY"
         raise MemoryShortageError(message) from error
     finally:

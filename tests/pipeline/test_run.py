@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,6 @@ from pipeline.settings import Settings
 from tests.rebuild.nights import copy_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.paths import BuildPaths
     from tests.conftest import BuiltWorld
 
@@ -37,3 +36,11 @@ def test_failed_step_is_reported_with_its_remedy_and_without_the_causes(night: S
         run_build(night, relink=True)
     assert "step atoms failed: " in str(failed.value)
     assert str(failed.value).endswith("atoms needs more than 1GB: raise CATALOG_MEMORY")
+
+
+def test_full_disk_is_reported_with_its_place_and_the_remedy(night: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "write_atoms", lambda _: Path("/dev/full").write_bytes(b"x"))
+    with pytest.raises(BuildFailedError) as failed:
+        run_build(night, relink=True)
+    assert f"step atoms failed: the disk of {night.root} is full ([Errno 28] No space left on device)" in str(failed.value)
+    assert str(failed.value).endswith("bytes are free: make room, then build again, which goes on behind the finished steps")
