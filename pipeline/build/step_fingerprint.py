@@ -1,4 +1,4 @@
-"""The fingerprint of what a step reads besides tables: code, libraries, overrides, rules, requests and ids that were given out.
+"""The fingerprint of what a step reads besides tables: code, libraries, overrides, rules, requests, given ids and the day of the dumps.
 
 A build reuses a step of a killed build only if the fingerprints are equal. The hash covers too much rather than too little: to run a step
 again is slow, and to build on the output of another program is wrong. Out of scope: which tables a step reads (work_state.py).
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from catalog_store.folder_listing import list_tree
 from catalog_store.program_hash import hash_packages
 from catalog_store.published_snapshots import find_highest_ids
+from pipeline.build.release_dates import find_last_believable_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,8 @@ def compute_step_fingerprint(paths: BuildPaths) -> str:
     # The parts of a killed build are not flushed: after a loss of power a file may have its size and not its content.
     digest.update(read_boot_id().encode())
     digest.update(f"relink {paths.relink.exists()}, ids {sorted(find_highest_ids(paths.root).items())}\n".encode())
+    # A dump of a later day with equal files leaves the staging tables as they are, and lets later dates be believed.
+    digest.update(f"dates until {find_last_believable_day(paths)}\n".encode())
     rebuilt_registry = list_tree(paths.root / "work" / "registry" / "rebuilt")
     digest.update(f"{hash_rules(paths)} {_hash_files([paths.overrides, *rebuilt_registry])}".encode())
     return digest.hexdigest()

@@ -34,6 +34,15 @@ def test_fingerprint_changes_with_every_input_besides_tables(paths: BuildPaths, 
     assert compute_step_fingerprint(paths) != before
 
 
+def test_fingerprint_changes_with_a_dump_of_a_later_day(paths: BuildPaths) -> None:
+    (paths.landing("works") / "2026-11-01").mkdir(parents=True)
+    before = compute_step_fingerprint(paths)
+    (paths.landing("store_a") / "2026-10-31").mkdir(parents=True)
+    assert compute_step_fingerprint(paths) == before
+    (paths.landing("works") / "2026-11-02").mkdir()
+    assert compute_step_fingerprint(paths) != before
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
