@@ -93,6 +93,8 @@ class RangeCarrier:
         """
         folder = self._name_folder(map(hash_file, parts))
         folder.mkdir(exist_ok=True)
+        # Two nights may make equal parts from different inputs. A kill must not leave the rows of one under the digests of the other.
+        (folder / _DIGESTS).unlink(missing_ok=True)
         for name, rows in beside.items():
             write_sealed(folder / f"{name}.arrow", rows)
         write_sealed(folder / _DIGESTS, digests)

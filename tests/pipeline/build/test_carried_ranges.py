@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from dataclasses import dataclass, field
 from random import Random
@@ -8,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from catalog_store.sealed_frames import write_sealed
 from catalog_store.snapshot import hash_file
 from catalog_store.tables import TABLES as SPECS
 from catalog_store.tables.files import list_parts, write_table
 from pipeline.build import carried_ranges, recording_ranges
 from pipeline.build.artists import build_artists
+from pipeline.build.carried_ranges import RangeCarrier
 from pipeline.build.genre_strings import number_strings
 from pipeline.build.genres import build_genres
 from pipeline.build.labels import build_labels
+from pipeline.build.recording_ranges import write_range
 from pipeline.build.recordings import build_recordings
 from pipeline.build.releases import build_releases
 
@@ -350,3 +355,28 @@ def test_what_the_rules_say_about_a_string_is_part_of_its_number() -> None:
     assert len({rows["meaning"].item() for rows in found}) == len(found)
     moved = number_strings(strings.with_columns(string_id=pl.lit(9, pl.Int64)), tags[0].with_columns(string_id=pl.lit(9, pl.Int64)), nobody)
     assert moved.drop("string_id").equals(found[0].drop("string_id"))
+
+
+def test_night_that_fails_between_two_files_of_a_range_leaves_nothing_to_carry_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_range(SPECS["recording_genre"], tmp_path / "recording_genre", SPECS["recording_genre"].build_empty())
+    parts = list_parts(tmp_path / "recording_genre")
+    carrier = RangeCarrier(tmp_path, {"recording_genre": {0: parts}}, seed=1)
+    tonight, before = ({"said": pl.DataFrame({"recording_id": [7], "genre": [genre]})} for genre in ("House", "Techno"))
+    voices = {name: pl.DataFrame({"recording_id": [7], "main_id": [number]}) for number, name in enumerate(("before", "tonight"))}
+    nothing = {"voice": voices["before"].clear()}
+
+    carrier.record(carrier.carry(0, before, nothing).digests, parts, {"voice": voices["before"]})
+    assert carrier.carry(0, before, nothing).rows["voice"].equals(voices["before"])
+
+    def write_until_full(file: Path, rows: pl.DataFrame) -> None:
+        if file.name == "digests.arrow":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_sealed(file, rows)
+
+    # Tonight's inputs give equal rows, so its files lie in the same folder.
+    monkeypatch.setattr(carried_ranges, "write_sealed", write_until_full)
+    with pytest.raises(OSError, match="No space left"):
+        carrier.record(carrier.carry(0, tonight, nothing).digests, parts, {"voice": voices["tonight"]})
+    assert carrier.carry(0, before, nothing).rows["voice"].is_empty()
