@@ -323,13 +323,13 @@ JOIN (FROM source_release WHERE platform = '{platform}' AND hash(release_id) % {
 WHERE NOT r.is_compilation
 """
 _FACTS = {
-    # DuckDB holds the right side of a join: here the records of open clusters, and not all atoms.
+    # DuckDB holds the right side of a join: here the atoms of a range, and not the records of all open clusters.
     "title": f"""
-        SELECT DISTINCT m.node, a.title_key AS value FROM (FROM atom WHERE title_key <> '') a JOIN (
-            SELECT o.node, m.atom_id
-            FROM (SELECT {RECORD} AS record, atom_id FROM atom_member WHERE record % {{parts}} = {{part}}) m
-            JOIN (FROM open_record WHERE record % {{parts}} = {{part}}) o USING (record)
-        ) m USING (atom_id)
+        SELECT DISTINCT o.node, t.value FROM open_record o JOIN (
+            SELECT m.record, a.title_key AS value
+            FROM (SELECT {RECORD} AS record, atom_id FROM atom_member WHERE atom_id BETWEEN {{first}} AND {{last}}) m
+            JOIN (SELECT atom_id, title_key FROM atom WHERE atom_id BETWEEN {{first}} AND {{last}} AND title_key <> '') a USING (atom_id)
+        ) t USING (record)
     """,
     "registrant": f"""
         SELECT DISTINCT node, isrc[1:5] AS value FROM (
@@ -365,8 +365,10 @@ _FACTS = {
         SELECT DISTINCT node, unnest(mains)::VARCHAR AS value FROM open_genre JOIN genre_main USING (platform, parent, genre)
     """,
 }
-"""Kind of fact -> query of the facts about each open cluster, or of those in a part of the records. Albums and labels named like their
-artist are no evidence, nor is the lack of a label."""
+"""Kind of fact -> query of the facts about each open cluster, or of those in a part of the records or a range of atoms.
+
+Albums and labels named like their artist are no evidence, nor is the lack of a label.
+"""
 _OPEN_GENRE = """
 SELECT DISTINCT node, g.platform, coalesce(g.parent, '') AS parent, g.genre FROM (
     SELECT node, 'recording' AS entity_kind, record AS entity FROM own_record
@@ -398,10 +400,16 @@ def _collect_facts(bench: Workbench) -> None:
     bench.derive("release_form", _OPEN_TEXT, _build_text_keys)
     bench.keep("open_genre", _OPEN_GENRE)
     bench.derive_texts("genre_main", "SELECT DISTINCT platform, parent, genre FROM open_genre", _find_mains)
+    last_atom, atoms = bench.read_frame("SELECT coalesce(max(atom_id), 0), count(*) FROM atom_member").row(0)
     for kind, sql in _FACTS.items():
         # Two parts of the records may say the same of a cluster.
-        keep = bench.keep_platforms if "{platform}" in sql else bench.keep_parts
-        keep(f"fact_{kind}", sql, bench.count("open_record") if "{part}" in sql else 0)
+        name, rows = f"fact_{kind}", bench.count("open_record") if "{part}" in sql else 0
+        if "{first}" in sql:
+            bench.keep_ranges(name, sql, last_atom + 1, atoms)
+        elif "{platform}" in sql:
+            bench.keep_platforms(name, sql, rows)
+        else:
+            bench.keep_parts(name, sql, rows)
     bench.keep("fact", " UNION ALL ".join(f"SELECT node, '{kind}' AS kind, value FROM fact_{kind}" for kind in _FACTS))
     bench.keep("open_cluster", 'SELECT DISTINCT "group" AS node, block FROM open_node')
     bench.keep_parts("open_fact", _OPEN_FACT, bench.count("fact"))

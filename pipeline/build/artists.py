@@ -67,7 +67,7 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
     with open_workbench(paths, "artists") as bench:
         bench.keep_platforms("credit", _CREDIT)
         bench.keep("release_credit", _RELEASE_CREDIT)
-        bench.keep_parts("listed_name", _LISTED_NAME, bench.count("source_artist"))
+        bench.keep_platforms("listed_name", _LISTED_NAME, bench.count("source_artist"), (*INPUTS, NAME_ONLY))
         # Joined names are cut before names in titles are looked up: a part may be an artist whom a title names, too.
         _cut_joined(bench)
         _find_names_in_titles(bench)
@@ -148,7 +148,7 @@ SELECT platform, name, bool_or(has_id) AS has_id, bool_or(NOT has_id) AS is_bare
     SELECT platform, name, artist_id IS NOT NULL AS has_id FROM credit
     UNION ALL SELECT platform, name, artist_id IS NOT NULL FROM release_credit
     UNION ALL SELECT platform, name, true FROM source_artist
-) WHERE hash(name) % {parts} = {part} GROUP BY ALL
+) WHERE platform = '{platform}' AND hash(name) % {parts} = {part} GROUP BY ALL
 """
 """Names that a platform gives with an id, without one, or both. They are about as many as the artists that platforms list."""
 _LISTED_NAME_APART = """
@@ -247,11 +247,13 @@ _IDENTIFIED = """
 WITH used AS (
     SELECT platform, artist_id, min(name) AS name FROM (
         SELECT platform, artist_id, name FROM credit UNION ALL SELECT platform, artist_id, name FROM release_credit
-    ) WHERE artist_id IS NOT NULL AND hash(artist_id) % {parts} = {part} GROUP BY ALL
+    ) WHERE platform = '{platform}' AND artist_id IS NOT NULL AND hash(artist_id) % {parts} = {part} GROUP BY ALL
 )
 SELECT platform, artist_id, coalesce(s.name, u.name) AS name, coalesce(s.is_placeholder, false) AS is_placeholder,
     u.name IS NOT NULL AS is_used
-FROM used u FULL JOIN (FROM source_artist WHERE hash(artist_id) % {parts} = {part}) s USING (platform, artist_id)
+FROM used u FULL JOIN (
+    FROM source_artist WHERE platform = '{platform}' AND hash(artist_id) % {parts} = {part}
+) s USING (platform, artist_id)
 """
 """An artist of a platform's list whom nobody credits is among them: it may carry a link or a listed name."""
 _UNNUMBERED_NODE = f"""
@@ -274,7 +276,7 @@ def _number_nodes(bench: Workbench) -> None:
 
     Numbers are dense and in the order of (platform, id), so that the smallest node of a group does not depend on the order of the dumps.
     """
-    bench.keep_parts("identified", _IDENTIFIED, bench.count("source_artist"))
+    bench.keep_platforms("identified", _IDENTIFIED, bench.count("source_artist"), INPUTS)
     bench.keep("unnumbered_node", _UNNUMBERED_NODE)
     bench.drop("identified")
     bench.keep(
@@ -301,8 +303,9 @@ def _render_numbered_sql(platform: str, before: int) -> str:
 
 def _find_nodes_of_credits(bench: Workbench) -> None:
     """Make `credit_node`, all credits with their nodes."""
-    # Credits stream past the nodes and names of a part. Each part reads all credits, so there are no more parts than these need.
-    bench.keep_parts("credit_node", _IDENTIFIED_CREDIT, bench.count("node"))
+    # Credits stream past the nodes and names of a part. Each part reads the credits of a platform or all of them, so there are no more
+    # parts than nodes and names need.
+    bench.keep_platforms("credit_node", _IDENTIFIED_CREDIT, bench.count("node"))
     bench.keep_parts("bare_credit", _BARE_CREDIT, bench.count("name_key"))
     bench.execute("INSERT INTO credit_node FROM bare_credit")
     # `credit_node` holds these credits again, and held steps spill.
@@ -316,9 +319,10 @@ JOIN (FROM key_number WHERE hash(key) % {parts} = {part}) k USING (key)
 _CREDIT_COLUMNS = "recording_id, platform, record, position, name, role, is_named_by_title"
 _IDENTIFIED_CREDIT = f"""
 SELECT {_CREDIT_COLUMNS}, node, key_no, false AS is_bare, is_placeholder
-FROM (FROM credit WHERE hash(artist_id) % {{parts}} = {{part}})
-JOIN (SELECT platform, artist_id, node, key_no, is_placeholder FROM node WHERE hash(artist_id) % {{parts}} = {{part}})
-USING (platform, artist_id)
+FROM (FROM credit WHERE platform = '{{platform}}' AND hash(artist_id) % {{parts}} = {{part}})
+JOIN (
+    SELECT artist_id, node, key_no, is_placeholder FROM node WHERE platform = '{{platform}}' AND hash(artist_id) % {{parts}} = {{part}}
+) USING (artist_id)
 """
 _BARE_CREDIT = f"""
 SELECT {_CREDIT_COLUMNS}, node, key_no, true AS is_bare, is_placeholder

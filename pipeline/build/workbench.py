@@ -34,7 +34,7 @@ from pipeline.engine.pool import start_workers
 from pipeline.engine.progress import enter_section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from catalog_store.tables.spec import Table
@@ -97,14 +97,15 @@ class QuerySteps:
         parts = 1 + rows // ROWS_PER_JOIN
         self.keep_in_turn(name, (_choose_part(sql, part, parts) for part in range(parts)))
 
-    def keep_platforms(self, name: str, sql: str, rows: int = 0) -> None:
+    def keep_platforms(self, name: str, sql: str, rows: int = 0, platforms: Sequence[str] = CATALOG_PLATFORMS) -> None:
         """Materialise a named step a platform at a time, each in parts as `keep_parts` does.
 
-        `sql` has the place {platform} besides. Staging tables are in the order of platforms: a query that names one reads no other.
-        `rows`: those of all platforms together. A part of the largest platform then has up to some three times ROWS_PER_JOIN.
+        `sql` has the place {platform} besides. Staging tables are in the order of platforms, as are steps that were made in this way: a
+        query that names one reads no other. `rows`: those of all platforms together. A part of the largest platform then has up to some
+        three times ROWS_PER_JOIN. `platforms`: all that the rows may have.
         """
         parts = 1 + rows // (ROWS_PER_JOIN * len(CATALOG_PLATFORMS))
-        queries = (sql.replace("{platform}", platform) for platform in CATALOG_PLATFORMS)
+        queries = (sql.replace("{platform}", platform) for platform in platforms)
         self.keep_in_turn(name, (_choose_part(query, part, parts) for query in queries for part in range(parts)))
 
     def keep_ranges(self, name: str, sql: str, end: int, rows: int) -> None:
