@@ -74,8 +74,9 @@ def build_artists(paths: BuildPaths) -> dict[str, int]:
         _add_keys(bench, "unlisted", "SELECT DISTINCT name FROM title_name")
         bench.keep_parts("keyed_name", _KEYED_NAME, bench.count("title_name") + bench.count("name_key"))
         bench.drop("title_name")
+        bench.keep("titled_record", _TITLED_RECORD)
         bench.keep_parts("named_record", _NAMED_RECORD, bench.count("keyed_name"))
-        bench.drop("keyed_name")
+        bench.drop("keyed_name", "titled_record")
         bench.keep_parts("title_credit", _TITLE_CREDIT, bench.count("named_record"))
         bench.drop("named_record")
         bench.keep_parts("credit_by_title", _CREDIT_BY_TITLE, bench.count("title_credit"))
@@ -214,13 +215,14 @@ def _build_keys(names: pl.DataFrame) -> pl.DataFrame:
 
 # Keys come before records: a join of both would hash the names of the whole catalog for each part.
 _KEYED_NAME = """
-SELECT t.*, k.key FROM (FROM title_name WHERE hash(name) % {parts} = {part}) t
-JOIN (FROM name_key WHERE hash(name) % {parts} = {part}) k USING (name)
+SELECT hash(t.title, t.version) AS text, t.place, t.name, t.role, t.is_sure, k.key
+FROM (FROM title_name WHERE hash(name) % {parts} = {part}) t JOIN (FROM name_key WHERE hash(name) % {parts} = {part}) k USING (name)
 """
-_NAMED_RECORD = f"""
-SELECT r.platform, {RECORD} AS record, t.place, t.name, t.role, t.is_sure, t.key
-FROM (SELECT platform, external_id, title, version FROM source_recording WHERE hash(title) % {{parts}} = {{part}}) r
-JOIN (FROM keyed_name WHERE hash(title) % {{parts}} = {{part}}) t ON r.title = t.title AND r.version IS NOT DISTINCT FROM t.version
+# Titles are hashed once: each part of the join reads numbers alone.
+_TITLED_RECORD = f"SELECT hash(title, version) AS text, platform, {RECORD} AS record FROM source_recording"
+_NAMED_RECORD = """
+SELECT r.platform, r.record, t.place, t.name, t.role, t.is_sure, t.key
+FROM (FROM titled_record WHERE text % {parts} = {part}) r JOIN (FROM keyed_name WHERE text % {parts} = {part}) t USING (text)
 """
 _TITLE_CREDIT = """
 WITH named AS (FROM named_record WHERE record % {parts} = {part})
