@@ -34,6 +34,7 @@ VISIBLE = r"[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
 """One character that is not blank. It is spelled out because `\\s` differs between Python and JSON Schema, which callers check by."""
 _VISIBLE = re.compile(VISIBLE)
 URL_PATTERN = rf"^https?://{VISIBLE}+$"
+_TRACK_URL_PATTERN = rf"^(?:[Hh][Tt][Tt][Pp][Ss]?://|[a-z]+:[a-z]+:){VISIBLE}+$"
 LARGEST_ID = 2**63 - 1
 YEARS = (1860, 2100)
 """The first sound was recorded in 1860."""
@@ -184,8 +185,10 @@ def _build_number_reader(smallest: int, largest: int) -> Callable[[str], int]:
 
 def _read_url(value: str) -> str:
     """Accept an address of any site: one of no platform is simply unknown."""
-    if len(value) > URL_CHARACTERS or not re.fullmatch(URL_PATTERN, value):
-        raise ValueError(f"must be an http or https address of at most {URL_CHARACTERS} characters, got {_quote(value)}")
+    if len(value) > URL_CHARACTERS or not re.fullmatch(_TRACK_URL_PATTERN, value):
+        raise ValueError(
+            f"must be an http or https address, or an app's `name:track:id`, of at most {URL_CHARACTERS} characters; got {_quote(value)}"
+        )
     return value
 
 
@@ -312,8 +315,8 @@ def _build_platform_parameter(key: str, shape: str, description: str) -> Platfor
 OF_URL = Parameter(
     "url",
     _read_url,
-    {"type": "string", "format": "uri", "pattern": URL_PATTERN, "maxLength": URL_CHARACTERS},
-    "Address of a track on one of the platforms.",
+    {"type": "string", "format": "uri", "pattern": _TRACK_URL_PATTERN, "maxLength": URL_CHARACTERS},
+    "Address of a track on one of the platforms, as its pages and apps give it. Short links are not known.",
 )
 
 GENRE_ID = _build_id_parameter("genreId", "Genre id from `/v1/genres`; wins over `genre`. A main includes its subgenres.")

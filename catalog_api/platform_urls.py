@@ -1,6 +1,7 @@
-"""URLs of platforms: write a link's id into the template of its platform, read a URL back into platform and id.
+"""URLs of platforms: write a link's id into the template of its platform, read the URLs that people copy into platform and id.
 
-Operators can change the templates (settings.py). Out of scope: which links a track has.
+Each platform describes its addresses (catalog_store/platform_files.py); operators can change the templates (settings.py).
+Short links, which only their site can resolve, are unknown. Out of scope: which links a track has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from catalog_store.queries.platform_links import PlatformLink as StoredLink
     from catalog_store.reader import Catalog
 
+_WEB = frozenset({"http", "https"})
+_SUBDOMAINS = re.compile(r"^(?:(?:www|m|embed|geo|beta)\.)+")
+"""Names of hosts of the same pages: for phones, for other sites, for visitors of any country."""
 _LANGUAGE = re.compile(r"^/(?:intl-)?[a-z]{2}(?:[-_][A-Za-z]{2})?(?=/)")
 
 
@@ -43,35 +47,50 @@ def build_links(links: Iterable[StoredLink], templates: Mapping[str, str]) -> li
     ]
 
 
-def parse_platform_url(url: str, templates: Mapping[str, str], platforms: Mapping[str, Platform]) -> PlatformId | None:
-    """Return the platform and id that a URL names; None when it fits no template, or names nothing that has the shape of an id.
+def parse_platform_url(url: str, own: Mapping[str, str], platforms: Mapping[str, Platform]) -> PlatformId | None:
+    """Return the platform and id that a URL names; None when it fits no address, or names nothing that has the shape of an id.
 
-    These make no difference: the scheme, `www.`, a language before the path, what follows the id, query members that the template lacks.
+    `own` are the operator's templates. These make no difference: http or https, `www.` and its like, a language or country before the path,
+    a name behind the id, query members that the address lacks.
     """
     try:
         address = urlsplit(url)
-        host = _normalise_host(address.hostname)
+        site = _find_site(address)
     except ValueError:
         return None
-    for platform, template in templates.items():
-        pattern = urlsplit(template)
-        is_there = platform in platforms and _normalise_host(pattern.hostname) == host
-        if is_there and (found := _find_id(address, pattern)) and (external_id := _read_id(platforms[platform], found)):
-            return PlatformId(platform, external_id)
+    for platform in platforms.values():
+        for pattern in _list_addresses(platform, own.get(platform.key)):
+            is_there = _find_site(pattern) == site
+            if is_there and (found := _find_id(address, pattern)) and (external_id := _read_id(platform, found)):
+                return PlatformId(platform.key, external_id)
     return None
 
 
+def _list_addresses(platform: Platform, own: str | None) -> list[SplitResult]:
+    known = [urlsplit(address) for address in (platform.url, *platform.addresses)]
+    if own is None:
+        return known
+    # With links to another site, the dumps may be those of another service, whose ids mean other tracks.
+    template = urlsplit(own)
+    return [template, *known] if _find_site(template) == _find_site(known[0]) else [template]
+
+
+def _find_site(address: SplitResult) -> tuple[str, str]:
+    """Return scheme and host; an app's address has no host."""
+    return ("https" if address.scheme in _WEB else address.scheme, _SUBDOMAINS.sub("", address.hostname or ""))
+
+
 def _find_id(address: SplitResult, pattern: SplitResult) -> str | None:
-    # Escaped first: the template's dots and brackets are literal, only its placeholders are patterns.
-    shape = re.escape(_LANGUAGE.sub("", pattern.path)).replace(r"\{id\}", r"([^/]+)").replace(r"\{slug\}", "[^/]+")
-    path = re.fullmatch(shape, _LANGUAGE.sub("", unquote(address.path)).rstrip("/"))
-    if path is None:
-        return None
-    if path.groups():
-        return path[1]
-    # A template without {id} in its path has it in its query. One that has it elsewhere makes links, which nothing reads back.
-    name = next((name for name, value in parse_qsl(pattern.query) if value == "{id}"), "")
-    return dict(parse_qsl(address.query)).get(name)
+    # An address that has {id} elsewhere (in its fragment) makes links, which nothing reads back.
+    sent, found = dict(parse_qsl(address.query)), ""
+    paths = (_LANGUAGE.sub("", pattern.path).rstrip("/"), _LANGUAGE.sub("", unquote(address.path)).rstrip("/"))
+    for shape, text in (paths, *((value, sent.get(name, "")) for name, value in parse_qsl(pattern.query))):
+        # Escaped first: the pattern's dots and brackets are literal, only its placeholders are patterns.
+        match = re.fullmatch(re.escape(shape).replace(r"\{id\}", r"([^/]+)").replace(r"\{slug\}", "[^/]+"), text)
+        if match is None:
+            return None
+        found = "".join(match.groups()) or found
+    return found or None
 
 
 def _read_id(platform: Platform, text: str) -> str | None:
@@ -82,7 +101,3 @@ def _read_id(platform: Platform, text: str) -> str | None:
         with suppress(ValueError):
             return normalise_external_id(platform, candidate)
     return None
-
-
-def _normalise_host(name: str | None) -> str:
-    return (name or "").removeprefix("www.").removeprefix("m.")

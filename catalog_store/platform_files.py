@@ -40,10 +40,11 @@ FIELDS = (
 )
 """Fields in which platforms compete (docs/design/build.md, "Survivorship")."""
 _REQUIRED = ("key", "position", "owner", "licence", "url")
-_OF_ALL = ("attribution",)
+_OF_ALL = ("attribution", "addresses")
 _OF_CATALOG = ("schedule", "layouts", "id_parameter", "genre_scope", "is_roleless", "priorities", "companions")
 _KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _OWNER = re.compile(r"team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+")
+_ADDRESS = re.compile(r"https://|(?!https?:)[a-z]+:[a-z]+:")
 _LARGEST_RANK = 10_000
 
 
@@ -57,6 +58,8 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attribution: str = ""
     """The words to show beside its values where its terms ask for some."""
     url: str
+    addresses: tuple[str, ...] = ()
+    """Other addresses of a track, as `url`, with any number of `{slug}` for parts that differ. Links never show them."""
     schedule: str = ""
     layouts: tuple[str, ...] = ()
     id_shape: str = ""
@@ -134,6 +137,7 @@ def _read_platform(file: Path) -> Platform:
         licence=fields["licence"].read_text(),
         attribution=fields["attribution"].read_text() if "attribution" in fields else "",
         url=_read_url(fields["url"]),
+        addresses=tuple(_read_address(item) for item in fields["addresses"].read_list()) if "addresses" in fields else (),
         schedule=_read_choice(fields["schedule"], SCHEDULES) if "schedule" in fields else "",
         layouts=_read_texts(fields, "layouts"),
         id_shape=_read_shape(parameter["shape"]) if parameter else "",
@@ -168,6 +172,14 @@ def _read_url(node: Node) -> str:
     rest = text.replace("{slug}", "", 1)
     if not text.startswith("https://") or rest.count("{id}") != 1 or set("{}'") & set(rest.replace("{id}", "")):
         node.refuse(f"expected https://... with one {{id}} and at most one {{slug}}, got {node.describe()}")
+    return text
+
+
+def _read_address(node: Node) -> str:
+    text = node.read_text()
+    rest = text.replace("{slug}", "")
+    if not _ADDRESS.match(text) or rest.count("{id}") != 1 or set("{}'") & set(rest.replace("{id}", "")):
+        node.refuse(f"expected https://... or an app's <name>:..., with one {{id}} and any number of {{slug}}, got {node.describe()}")
     return text
 
 

@@ -181,9 +181,12 @@ def links(values: ParameterValues) -> Question:
     def work(catalog: Catalog, service: Service) -> Answer:
         if by is OF_URL:
             # The templates are the operator's, so they are read for each request and not at import.
-            named = parse_platform_url(values[OF_URL], list_templates(catalog, service.settings.url_templates), catalog.platforms)
+            named = parse_platform_url(values[OF_URL], service.settings.url_templates, catalog.platforms)
             if named is None:
-                raise ApiError("not_found", "The address is not that of a track on a platform of the catalog.")
+                raise ApiError(
+                    "not_found",
+                    "The address is not that of a track on a platform of the catalog. If it is a short link, send the one it leads to.",
+                )
             candidates = find_ids_on_platform(catalog, named)
         else:
             candidates = find_ids(catalog, values, by)

@@ -248,6 +248,8 @@ def test_c11_tracks_of_a_work_most_popular_first_with_the_full_count(api: Api) -
         ("catalog_a_id", "7001"),
         ("catalog_b_id", uuid(1)),
         ("url", f"https://open.spotify.com/intl-de/track/{streamsvc_a_id(1)}?si=abc"),
+        ("url", f"spotify:track:{streamsvc_a_id(1)}"),
+        ("url", "https://music.apple.com/gb/album/night-trains/1440000900?i=1440000001&l=en"),
         ("url", "https://www.beatport.com/track/any-name/5000001"),
         ("url", "http://discogs.com/release/7001-The-Velvet-Foxes-Night-Trains"),
         ("url", f"https://musicbrainz.org/recording/{uuid(1)}?utm_source=mail"),
@@ -267,6 +269,7 @@ def test_c12_exactly_one_parameter_names_the_track(api: Api) -> None:
     assert api.ask("/v1/tracks/links", id=19)["links"] == []
     assert api.refused("/v1/tracks/links", url="https://example.org/track/1") == (404, "not_found", [])
     assert api.refused("/v1/tracks/links", url="https://musicbrainz.org/recording/1-name") == (404, "not_found", [])
+    assert "short link" in api.get("/v1/tracks/links", url="https://spotify.link/auVCkcbzoyb").json()["detail"]
     assert api.refused("/v1/tracks/links", url="ftp://example.org/track/1") == (400, "invalid_parameter", ["url"])
 
 
