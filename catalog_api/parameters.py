@@ -374,8 +374,8 @@ SINCE = Parameter[str | None]("since", _read_build_id, {"type": "string", "patte
 
 
 def _read_opaque_id(value: str) -> str:
-    """Accept one of our ids. Any other text becomes an id that nothing has, so that it is not found, as an unknown id is not."""
-    return value if re.fullmatch(UUID_SHAPE, value) else ""
+    """Accept one of our ids, in any case. Other texts name nothing: they are not found, and the answer shows their visible beginning."""
+    return value.lower() if re.fullmatch(UUID_SHAPE, value.lower()) else _quote(value)[1:-1]
 
 
 WEBHOOK_ID = Parameter("id", _read_opaque_id, {"type": "string", "format": "uuid"}, "Webhook id.", place="path", is_required=True)

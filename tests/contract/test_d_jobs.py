@@ -264,6 +264,7 @@ def test_d5_jobs_of_others_and_unknown_ones_are_404(api: Api, server: Api) -> No
         assert stranger.get(path).status_code == 404
     assert stranger.request("DELETE", f"/v1/jobs/{job['id']}").status_code == 404
     assert stranger.ask("/v1/jobs") == {"results": [], "next_cursor": None}
+    assert api.ask(f"/v1/jobs/{job['id'].upper()}")["id"] == job["id"]
 
 
 def test_d5_jobs_are_listed_in_pages_from_the_newest(api: Api) -> None:

@@ -223,6 +223,7 @@ def test_g3_streams_of_others_and_unknown_streams_are_404(server: Api, radio: Ap
     assert problem(other.get(f"{STREAMS}/{stream_id}"))[:2] == (404, "not_found")
     assert problem(other.request("DELETE", f"{STREAMS}/{stream_id}"))[:2] == (404, "not_found")
     assert radio.ask(f"{STREAMS}/{stream_id}")["status"] == "active"
+    assert radio.ask(f"{STREAMS}/{stream_id.upper()}")["id"] == stream_id
     assert problem(radio.request("PATCH", f"{STREAMS}/{stream_id}"))[:2] == (405, "method_not_allowed")
 
 

@@ -99,6 +99,8 @@ def test_g8_webhooks_of_others_and_unknown_ones_are_404(server: Api) -> None:
             answer = other.request(method, f"{WEBHOOKS}/{identity}{path}", **options)  # type: ignore[arg-type]
             assert problem(answer)[:2] == (404, "not_found"), (method, path)
     assert problem(mine.get(f"{WEBHOOKS}/{webhook['id']}/deliveries/999999999"))[:2] == (404, "not_found")
+    assert mine.ask(f"{WEBHOOKS}/{webhook['id'].upper()}")["id"] == webhook["id"]
+    assert "'not-a-uuid'" in mine.get(f"{WEBHOOKS}/not-a-uuid").json()["detail"]
     assert problem(mine.get(f"{WEBHOOKS}/{webhook['id']}/deliveries/x")) == (400, "invalid_parameter", ["delivery_id"])
 
 
