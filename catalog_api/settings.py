@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 PREFIX = "CATALOG_API_"
 FILE_VARIABLE = "CATALOG_API_SETTINGS"
 """Names the settings file; not a setting itself."""
-_MAIL_SERVER = re.compile(r"smtps?://[^\s/]+")
+_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::[0-9]{1,5})?"
+_FORMS = {
+    "mail_server": (re.compile(rf"smtps?://(?:[^\s/]*@)?{_HOST}"), "smtp://host:port or smtps://user:password@host:port"),
+    "mail_sender": (re.compile(r"[^\s<>@]+@[^\s<>@]+|[^<>@\r\n]*<[^\s<>@]+@[^\s<>@]+>"), "name@host or Name <name@host>"),
+    "dashboard_origin": (re.compile(rf"https?://{_HOST}/?"), "https://host"),
+    "client_address_header": (re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), "X-Forwarded-For: one name without blanks"),
+}
+"""Settings whose text has a form, and how to say it. An empty text stands for none."""
 Level = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -247,9 +254,12 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
         converted = msgspec.convert(value.lower() if isinstance(value, str) and kind.type is bool else value, kind.type, strict=False)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise SettingsError(f"{place}: {name} = {value!r}: {error}") from error
-    if name == "mail_server" and converted and not _MAIL_SERVER.fullmatch(str(converted)):
-        # The value is not shown: it may hold a password.
-        raise SettingsError(f"{place}: mail_server is not of the form smtp://host:port or smtps://user:password@host:port")
+    if name in _FORMS and converted:
+        form, said = _FORMS[name]
+        if not form.fullmatch(str(converted)):
+            # That of a mail server may hold a password.
+            shown = "" if name == "mail_server" else f" = {value!r}"
+            raise SettingsError(f"{place}: {name}{shown} is not of the form {said}")
     if name == "proxies":
         try:
             parse_networks(str(converted))
@@ -264,8 +274,10 @@ def _check_templates(templates: dict[str, str], place: str) -> dict[str, str]:
         raise SettingsError(f"{place}: url_templates has unknown platforms {unknown}; there are {', '.join(sorted(URL_TEMPLATES))}")
     for name, template in templates.items():
         rest = template.replace("{id}", "").replace("{slug}", "")
-        if "{id}" not in template or "{" in rest or "}" in rest:
-            raise SettingsError(f"{place}: url_templates: {name} = {template!r}: write {{id}}, and no other braces but those of {{slug}}")
+        if not re.fullmatch(r"https?://\S+", template) or "{id}" not in template or "{" in rest or "}" in rest:
+            raise SettingsError(
+                f"{place}: url_templates: {name} = {template!r}: write https://..., with {{id}} and no other braces but those of {{slug}}"
+            )
     return templates
 
 

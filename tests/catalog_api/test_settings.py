@@ -31,7 +31,7 @@ def test_workers_get_the_settings_by_the_environment_unchanged(tmp_path: Path) -
             "log_requests": False,
             "head_seconds": 0.5,
             "log_level": "error",
-            "url_templates": '{"store_a": "x{id}"}',
+            "url_templates": '{"store_a": "https://x/{id}"}',
         },
     )
     assert load_settings(to_environment(settings)) == settings
@@ -67,6 +67,15 @@ def test_settings_page_names_every_setting_with_its_variable() -> None:
         ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "no id"}'}, "store_a"),
         ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "https://example.org/{land}/{id}"}'}, "store_a = 'https://example.org/{land}/{id}'"),
         ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "https://example.org/{id}/{"}'}, "no other braces"),
+        ({"CATALOG_API_URL_TEMPLATES": '{"store_a": "example.org/{id}"}'}, "write https://"),
+        ({"CATALOG_API_DASHBOARD_ORIGIN": "not an origin"}, "dashboard_origin = 'not an origin' is not of the form https://host"),
+        ({"CATALOG_API_DASHBOARD_ORIGIN": "https://catalog.example.org/dashboard"}, "https://host"),
+        ({"CATALOG_API_DASHBOARD_ORIGIN": "catalog.example.org"}, "https://host"),
+        ({"CATALOG_API_CLIENT_ADDRESS_HEADER": "X-Forwarded-For\n"}, r"client_address_header = 'X-Forwarded-For\n'"),
+        ({"CATALOG_API_CLIENT_ADDRESS_HEADER": "X-Real-IP, Forwarded"}, "one name"),
+        ({"CATALOG_API_CLIENT_ADDRESS_HEADER": "X-Größe"}, "one name"),
+        ({"CATALOG_API_MAIL_SENDER": "a@example.org\nBcc: b@example.org"}, "mail_sender"),
+        ({"CATALOG_API_MAIL_SERVER": "smtp://me:secret@host:port"}, "mail_server is not of the form"),
         ({"CATALOG_API_SETTINGS": "/no/such/file"}, "cannot be read"),
     ],
 )
@@ -74,3 +83,26 @@ def test_invalid_setting_is_refused_with_its_source(environment: dict[str, str],
     with pytest.raises(SettingsError) as raised:
         load_settings(environment)
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dashboard_origin", "https://catalog.example.org"),
+        ("dashboard_origin", "http://127.0.0.1:8000/"),
+        ("dashboard_origin", "https://[::1]:8443"),
+        ("client_address_header", "X-Forwarded-For"),
+        ("mail_sender", "Music catalog <catalog@example.org>"),
+        ("mail_server", "smtps://me:p:w%40d@mail.example.org:465"),
+        ("mail_server", "smtp://localhost"),
+        ("mail_server", ""),
+    ],
+)
+def test_setting_of_its_form_is_taken(name: str, value: str) -> None:
+    assert getattr(load_settings({}, {name: value}), name) == value
+
+
+def test_wrong_mail_server_is_refused_without_its_password() -> None:
+    with pytest.raises(SettingsError) as raised:
+        load_settings({}, {"mail_server": "smtp://me:secret@host:port"})
+    assert "secret" not in str(raised.value)
