@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from account_store.database import parse_url
@@ -215,7 +217,28 @@ def test_writer_that_owes_credits_looks_again_after_a_second(
     assert waits == [writer.SWEEP_SECONDS, writer.RETRY_SECONDS, writer.SWEEP_SECONDS]
     assert [granted(results) for results in heard] == [[UnavailableError, UnavailableError], [1]]
     assert (books.used, books.is_closed) == ({(1, MONTH): -4}, True)
-    assert [record.getMessage() for record in caplog.records] == ["credits could not be booked"]
+    assert [record.getMessage() for record in caplog.records] == ["credits could not be booked: away"]
+
+
+@pytest.mark.parametrize(
+    ("error", "has_trace"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), False),
+        (sqlite3.DatabaseError("database disk image is malformed"), False),
+        (psycopg.errors.DiskFull("no space left on device"), False),
+        (UnavailableError("no answer within 5 s"), False),
+        (sqlite3.IntegrityError("a bug of ours"), True),
+        (ValueError("a bug of ours"), True),
+    ],
+)
+def test_writer_logs_a_trace_of_its_own_faults_only(
+    error: Exception, *, has_trace: bool, subject: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    subject._queue.put(submission(1, []))
+    run_until_closed(subject, monkeypatch, error, Books())
+    [record] = [one for one in caplog.records if one.getMessage().startswith("credits could not be booked")]
+    assert (record.exc_info is not None) == has_trace
+    assert str(error) in (record.getMessage() + str(record.exc_info))
 
 
 def test_writer_logs_owed_credits_when_it_ends(subject: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
