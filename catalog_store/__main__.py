@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from catalog_store.errors import CatalogError
+from catalog_store.file_transfer import end_transfers
 from catalog_store.lake import KEPT_DAYS, Lake, commit_live_snapshot, expire_versions, list_builds
 from catalog_store.log_stream import guard_standard_error
 from catalog_store.snapshot import ROLES
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         exit_code: int = options.run(options)
     except _StoppedError as stopped:
+        end_transfers()
         print("interrupted", file=sys.stderr)
         return 128 + int(stopped.args[0])
     except (CatalogError, OSError, ValueError) as error:

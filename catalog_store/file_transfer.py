@@ -7,13 +7,15 @@ outbound_http. Out of scope: which files, how often to try, and whether the cont
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import aiohttp
-from fsspec.asyn import sync
+from fsspec.asyn import get_loop, sync
 
 from catalog_store.errors import TransferError
 
@@ -24,8 +26,10 @@ BLOCK_BYTES = 8 * 1024 * 1024
 CONNECT_SECONDS = 30
 SILENCE_SECONDS = 120
 """Seconds without a byte after which a server is given up. A slow server may take as long as it needs."""
+_END_SECONDS = 2
+"""Longest time that a command which a signal ended waits for its connections to close."""
 
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)", re.IGNORECASE)
 _COMPRESSED_NAMES = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip")
 _NOT_FOUND = (404, 410)
 _RANGE_REFUSED = 416
@@ -84,6 +88,19 @@ def download(file_system: Any, file: OfferedFile, partial: Path) -> int:  # noqa
     return fetched
 
 
+def end_transfers() -> None:
+    """End what still runs in fsspec's thread, for a command that a signal ended. Otherwise Python complains of it at the exit."""
+    with suppress(TimeoutError):  # fsspec's error, too
+        sync(get_loop(), _cancel_tasks, timeout=_END_SECONDS)
+
+
+async def _cancel_tasks() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def is_http(file_system: Any) -> bool:  # noqa: ANN401
     """Return whether the files come over HTTP."""
     return "https" in _list_protocols(file_system)
@@ -138,7 +155,7 @@ async def _stream(file_system: Any, file: OfferedFile, start: int, local: Binary
         answer.raise_for_status()
         encoding = answer.headers.get("Content-Encoding", "identity")
         # Servers declare `.gz` files as content encoding gzip, though the file itself is the packed one. It is taken as it is.
-        if encoding not in ("identity", "") and not file.name.endswith(_COMPRESSED_NAMES):
+        if encoding.strip().lower() not in ("identity", "") and not file.name.lower().endswith(_COMPRESSED_NAMES):
             raise TransferError(
                 f"{file.name}: the server encodes it as {encoding}, but the request allows only `identity`: deliver it by another server"
             )

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,3 +88,23 @@ def test_stopped_pull_ends_with_143_and_shows_no_credentials(tmp_path: Path) -> 
     assert "503" in said
     assert said.endswith("interrupted\n")
     assert "hidden-token" not in said
+
+
+def test_pull_that_is_stopped_in_the_middle_of_a_file_says_nothing_else(published: Path, tmp_path: Path) -> None:
+    manifest = (published / "current" / "manifest.json").read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/catalog"
+        command = [sys.executable, "-m", "catalog_store", "pull", address, str(tmp_path / "node")]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        server.settimeout(PATIENCE_SECONDS)
+        connection, _ = server.accept()
+        connection.settimeout(PATIENCE_SECONDS)
+        for size, body in ((len(manifest), manifest), (5000, b"begun")):
+            assert connection.recv(65536).startswith(b"GET /catalog/")
+            connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n".encode() + body)
+        time.sleep(0.5)  # until the command waits for the rest
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        connection.close()
+    assert process.returncode == 143
+    assert [line for line in said.splitlines() if " s] " not in line] == ["interrupted"]

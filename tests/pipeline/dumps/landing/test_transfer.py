@@ -22,7 +22,7 @@ MD5 = {"md5": "0" * 32}
 
 @pytest.fixture
 def upstream() -> Iterator[Upstream]:
-    with serving(Upstream(files={"a.csv": BODY, "a.csv.gz": BODY, "empty": b""}, entity_tags=True)) as served:
+    with serving(Upstream(files={"a.csv": BODY, "a.csv.gz": BODY, "B.CSV.GZ": BODY, "empty": b""}, entity_tags=True)) as served:
         yield served
 
 
@@ -104,6 +104,12 @@ def test_part_longer_than_a_file_of_unknown_size_is_emptied_for_the_next_attempt
     assert fetch(upstream, remote(upstream, size=None), tmp_path / "part") == 5000
 
 
+def test_unit_of_a_range_is_read_in_any_case(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.tell_range = lambda start, size: f"Bytes {start}-{size - 1}/{size}"
+    assert fetch(upstream, remote(upstream), tmp_path / "part", BODY[:2000]) == 3000
+    assert (tmp_path / "part").read_bytes() == BODY
+
+
 @pytest.mark.parametrize("header", ["bytes 1999-4999/5000", "bytes 2000-4999/6000", ""])
 def test_answer_with_another_range_is_refused_and_empties_the_part(upstream: Upstream, tmp_path: Path, header: str) -> None:
     upstream.tell_range = lambda _start, _size: header
@@ -116,10 +122,12 @@ def test_answer_with_another_range_is_refused_and_empties_the_part(upstream: Ups
     ("name", "encoding", "is_taken"),
     [
         ("a.csv", "identity", True),
+        ("a.csv", "Identity", True),
         ("a.csv", "gzip", False),
         ("a.csv", "br", False),
         ("a.csv.gz", "gzip", True),
         ("a.csv.gz", "x-gzip", True),
+        ("B.CSV.GZ", "gzip", True),
     ],
 )
 def test_encoded_file_is_taken_only_under_a_name_of_packed_files(
