@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from catalog_store.current_link import find_live_folder
 from catalog_store.errors import CatalogError
 from catalog_store.file_transfer import end_transfers
 from catalog_store.lake import KEPT_DAYS, Lake, commit_live_snapshot, expire_versions, list_builds
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + int(stopped.args[0])
     except (CatalogError, OSError, ValueError) as error:
-        print(f"error: {error}\nThe snapshot that was live before is still live.", file=sys.stderr)
+        print(f"error: {error}{_tell_live(options)}", file=sys.stderr)
         return 1
     return exit_code
 
@@ -91,6 +92,14 @@ def run_lake(options: argparse.Namespace) -> int:
         answer = list_builds(lake)
     print(json.dumps(answer))
     return 0
+
+
+def _tell_live(options: argparse.Namespace) -> str:
+    """Return the line that ends the message of a failure: what a pull or push left as it was."""
+    if options.run is push_snapshot:
+        return "\nThe store shows no other snapshot than before."
+    is_live = options.run is pull_snapshot and find_live_folder(options.dest) is not None
+    return "\nThe snapshot that was live before is still live." if is_live else ""
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:

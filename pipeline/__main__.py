@@ -70,7 +70,7 @@ def build(options: argparse.Namespace) -> int:
     try:
         built = run_build(settings, relink=options.relink)
     except BuildFailedError as error:
-        return _fail(f"{error}\nThe catalog that was live before is still live.")
+        return _fail(f"{error}{_tell_live(options.catalog)}")
     print(json.dumps(built))
     return 0
 
@@ -87,7 +87,7 @@ def reclassify(options: argparse.Namespace) -> int:
     try:
         built = run_reclassify(settings)
     except BuildFailedError as error:
-        return _fail(f"{error}\nThe catalog that was live before is still live.")
+        return _fail(f"{error}{_tell_live(options.catalog)}")
     print(json.dumps(built))
     return 0
 
@@ -180,7 +180,7 @@ def roll_back(options: argparse.Namespace) -> int:
         with _claim_catalog(options.catalog, "rollback"):
             live = rollback(options.catalog, options.to, role=options.role, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
-        return _fail(f"{error}\nThe catalog that was live before is still live.")
+        return _fail(f"{error}{_tell_live(options.catalog)}")
     print(json.dumps(live.describe()))
     return 0
 
@@ -251,15 +251,16 @@ def back_up_state(options: argparse.Namespace) -> int:
     """
     from account_store.errors import AccountError  # noqa: PLC0415
     from catalog_store.errors import CatalogError  # noqa: PLC0415
-    from pipeline.backup import BackupError, back_up  # noqa: PLC0415
+    from pipeline.backup import BACKUP_FILE, BackupError, back_up  # noqa: PLC0415
 
     if options.catalog is None and options.accounts is None:
         return _fail("nothing to save: name --catalog, --accounts or both")
     paths = options.catalog and BuildPaths(options.catalog, Settings.from_environment().overrides)
+    has_older = (options.dest / BACKUP_FILE).is_file()
     try:
         saved = back_up(options.dest, paths=paths, accounts=options.accounts, report=log.info)
     except (BackupError, AccountError, CatalogError) as error:
-        return _fail(f"{error}\nThe backup before is still valid.")
+        return _fail(f"{error}\nThe backup before is still there." if has_older else str(error))
     snapshots = [snapshot.id for snapshot in saved.snapshots]
     print(json.dumps({"created_at": saved.created_at, "snapshots": snapshots, "has_accounts": saved.has_accounts}))
     return 0
@@ -310,6 +311,11 @@ def _require_catalog(options: argparse.Namespace) -> None:
         return
     why = "it is not a folder" if catalog.exists() else "there is no such folder"
     raise FileNotFoundError(f"no catalog at {catalog}: {why}; --catalog takes the folder that `build` was given")
+
+
+def _tell_live(catalog: Path) -> str:
+    """Return the line that ends the message of a failure, if a snapshot is live."""
+    return "\nThe catalog that was live before is still live." if (catalog / "current").is_dir() else ""
 
 
 def _fail(message: str) -> int:

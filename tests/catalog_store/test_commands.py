@@ -47,7 +47,13 @@ def test_pull_prints_bytes_and_seconds_as_one_line(published: Path, tmp_path: Pa
 
 def test_refused_pull_ends_with_1_and_the_reason(published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(published, tmp_path / "builder", symlinks=True)
-    next((tmp_path / "builder" / "current" / "serving" / "bodies").iterdir()).write_bytes(b"other")
+    damaged = next((tmp_path / "builder" / "current" / "serving" / "bodies").iterdir())
+    damaged.write_bytes(b"other")
+    assert commands.main(["pull", str(tmp_path / "builder"), str(tmp_path / "node")]) == 1
+    assert "still live" not in capsys.readouterr().err, "nothing was live before"
+    assert commands.main(["pull", str(published), str(tmp_path / "node")]) == 0
+    (tmp_path / "node" / "current" / "serving" / "bodies" / damaged.name).unlink()
+    capsys.readouterr()
     assert commands.main(["pull", str(tmp_path / "builder"), str(tmp_path / "node")]) == 1
     out, err = capsys.readouterr()
     assert out == ""
