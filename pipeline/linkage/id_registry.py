@@ -17,18 +17,21 @@ Out of scope: who gets which id (id_rules.py).
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
 from catalog_store.errors import NoSnapshotError
+from catalog_store.folder_listing import list_folder
 from catalog_store.published_snapshots import find_highest_ids, list_snapshots
-from catalog_store.snapshot import hash_file, read_manifest
+from catalog_store.snapshot import find_role, hash_file, read_manifest
 from catalog_store.tables import TABLES
-from catalog_store.tables.files import EvenTableWriter, join_tables, list_parts, scan_table, write_table
+from catalog_store.tables.files import EvenTableWriter, join_tables, scan_table, write_table
 from pipeline.linkage.id_rules import FIRST_ID, KEY_SCHEMA, Assignment, Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
 
@@ -245,12 +248,13 @@ def _find_collected_folder(paths: BuildPaths, kind: str) -> Path:
 def rebuild_registry(paths: BuildPaths) -> dict[str, object]:
     """Derive a lost registry from the live snapshot's other tables, so that the next build can run, and return facts about it.
 
-    RegistryError when nothing is live, or a table that it needs is gone too. A registry that can be used is left alone.
+    RegistryError when nothing is live, or a table that it needs is damaged too. A registry that can be used is left alone.
     """
     live = _find_live(paths)
     if live is None:
         raise RegistryError(f"{paths.root} has no published snapshot: a first build needs no registry")
-    fault = _find_fault(live, contents=True)
+    _require_members(live, MEMBERS.values(), contents=True)
+    fault = _find_fault(live, "id_registry", contents=True)
     if fault is None:
         return {"snapshot": live.name, "rebuilt": False, "why": "its registry is usable"}
     found = [(kind, Registry(_read_member_keys(live, kind))) for kind in KINDS]
@@ -266,11 +270,19 @@ def _read_member_keys(live: Path, kind: str) -> pl.DataFrame:
     key = pl.concat_str("platform", pl.lit(":"), "external_id")
     if kind == "artist":  # known by name only: one entity, whichever platforms name it
         key = pl.when(pl.col("external_id").str.starts_with("name:")).then("external_id").otherwise(key)
-    try:
-        rows = scan_table(TABLES[name], live / "tables" / name).select(source_key=key, entity_id=f"{kind}_id").unique().collect()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise RegistryError(f"snapshot {live.name}: table {name} is damaged too ({error}): roll back to another snapshot") from error
+    rows = scan_table(TABLES[name], live / "tables" / name).select(source_key=key, entity_id=f"{kind}_id").unique().collect()
     return rows.sort("source_key")
+
+
+def _require_members(live: Path, names: Iterable[str], *, contents: bool) -> None:
+    """Raise RegistryError when a table of members is not as it was published. Nothing else knows the ids of these records."""
+    for name in names:
+        fault = _find_fault(live, name, contents=contents)
+        if fault is not None:
+            raise RegistryError(
+                f"snapshot {live.name} has lost the ids of its records ({fault}): roll back to another snapshot, or bring this one back "
+                "with `python -m pipeline restore --replace` or `python -m catalog_store pull --role all --read-all`"
+            )
 
 
 def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
@@ -278,7 +290,8 @@ def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
     live = _find_live(paths)
     if live is None:
         return None
-    fault = _find_fault(live, contents=contents)
+    _require_members(live, ["recording_member"], contents=contents)
+    fault = _find_fault(live, "id_registry", contents=contents)
     if fault is None:
         return live / "tables" / "id_registry"
     if _get_rebuilt_folder(paths, live).is_dir():
@@ -291,7 +304,9 @@ def _find_registry_folder(paths: BuildPaths, *, contents: bool) -> Path | None:
 
 def _find_live(paths: BuildPaths) -> Path | None:
     if paths.current.is_dir():
-        return paths.current.resolve()
+        live = paths.current.resolve()
+        _require_tables(live)
+        return live
     published = list_snapshots(paths.root)
     if published:
         raise RegistryError(
@@ -309,18 +324,25 @@ def _find_live(paths: BuildPaths) -> Path | None:
     return None
 
 
-def _find_fault(live: Path, *, contents: bool) -> str | None:
-    """Return what is wrong with the registry of a snapshot, or with its table `recording_member`; None if nothing is."""
-    folder = live / "tables" / "id_registry"
-    try:
-        list_parts(folder)
-    except FileNotFoundError:
+def _require_tables(live: Path) -> None:
+    """Raise RegistryError for a snapshot that never had its tables here: no command can derive them."""
+    with suppress(NoSnapshotError):
+        if find_role(live, read_manifest(live)) == "serving":
+            raise RegistryError(
+                f"{live} holds only the files of a server, and a build goes on from tables: build on the machine that has them, or "
+                "`python -m catalog_store pull --role all` into another folder and build there"
+            )
+
+
+def _find_fault(live: Path, name: str, *, contents: bool) -> str | None:
+    """Return what is wrong with a table of a snapshot; None if nothing is, or the snapshot never had that table of members."""
+    if name == "id_registry" and not list_folder(live / "tables" / name, "part-*.parquet"):
         return "the table is missing"
     try:
         tables = read_manifest(live).tables
     except NoSnapshotError:
         return None  # a folder without a manifest: there is nothing to compare with
-    for part in (part for name in ("id_registry", "recording_member") if name in tables for part in tables[name].files):
+    for part in tables[name].files if name in tables else ():
         path = live / part.path
         if not path.is_file():
             return f"{part.path} is missing"

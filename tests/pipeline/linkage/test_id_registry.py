@@ -217,19 +217,23 @@ def test_registry_cannot_be_rebuilt_from_a_snapshot_without_member_tables(paths:
         damage(paths.snapshots / "one" / "tables" / name, "lost")
     refused = run_pipeline("registry", "rebuild", "--catalog", paths.root, check=False)
     assert refused.returncode == 1
-    assert "table label_source is damaged too" in refused.stderr
+    assert "tables/label_source/part-00000.parquet is missing" in refused.stderr
     assert "roll back to another snapshot" in refused.stderr
 
 
-def test_snapshot_without_recording_members_stops_the_build(paths: BuildPaths) -> None:
+@pytest.mark.parametrize("how", ["lost", "part lost", "cut off", "one bit"])
+@pytest.mark.parametrize("is_registry_lost", [False, True])
+def test_damaged_recording_members_stop_the_build_and_make_no_registry(paths: BuildPaths, how: str, *, is_registry_lost: bool) -> None:
     for kind in KINDS:
-        build(paths, kind, "ab")
+        build(paths, kind, "ab", "c")
     publish(paths, "one")
-    damage(paths.snapshots / "one" / "tables" / "recording_member", "lost")
-    with pytest.raises(RegistryError, match=r"recording_member.* is missing"):
-        require_registry(paths)
-    with pytest.raises(RegistryError, match=r"roll back to another snapshot"):
+    if is_registry_lost:
+        damage(paths.snapshots / "one" / "tables" / "id_registry", "lost")
         rebuild_registry(paths)
+    damage(paths.snapshots / "one" / "tables" / "recording_member", how)
+    for act in (require_registry, rebuild_registry):
+        with pytest.raises(RegistryError, match=r"recording_member.*: roll back to another snapshot, or bring this one back"):
+            act(paths)
 
 
 def test_ids_do_not_restart_when_no_snapshot_is_live(paths: BuildPaths) -> None:
