@@ -261,6 +261,16 @@ def verify(
     return manifest
 
 
+def require_tables(snapshot: Snapshot) -> None:
+    """Check that all tables of a snapshot are there, by their sizes. SnapshotInvalidError also when only a server's files are."""
+    if find_role(snapshot.folder, snapshot.manifest) == "serving":
+        raise SnapshotInvalidError(
+            f"{snapshot.folder} holds only the files of a server, and this command reads tables: run it on the machine that builds, or "
+            "bring the tables into another folder with `python -m catalog_store pull --role all`"
+        )
+    verify(snapshot.folder, role="analyst", contents=False)
+
+
 def select_files(manifest: Manifest, contents: bool | str, unread_folder: str = "") -> set[str]:  # noqa: FBT001 - as in `verify`
     """Return the paths whose contents `verify` reads: all or none, or those below the folder `contents`; none below `unread_folder`."""
     below = contents + "/" if isinstance(contents, str) else ""

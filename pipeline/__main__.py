@@ -150,7 +150,8 @@ def explain_recording(options: argparse.Namespace) -> int:
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     try:
-        explanation = explain(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
+        with _name_damage("live"):
+            explanation = explain(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
     except CatalogError as error:
         return _fail(str(error))
     print(format_json(explanation) if options.json else format_text(explanation))
@@ -213,15 +214,20 @@ def compare(options: argparse.Namespace) -> int:
     """
     from catalog_store.errors import CatalogError  # noqa: PLC0415
     from catalog_store.published_snapshots import find_snapshot  # noqa: PLC0415
+    from catalog_store.snapshot import require_tables  # noqa: PLC0415
     from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows  # noqa: PLC0415
 
     try:
         old, new = (find_snapshot(options.catalog, name) for name in (options.old, options.new))
+        for snapshot in (old, new):
+            require_tables(snapshot)
+        with _name_damage(f"{old.id} or {new.id}"):
+            if options.rows:
+                write_changed_rows(old, new, options.rows)
+            found = compare_snapshots(old, new)
     except CatalogError as error:
         return _fail(str(error))
-    if options.rows:
-        write_changed_rows(old, new, options.rows)
-    print(msgspec.json.format(msgspec.json.encode(compare_snapshots(old, new)), indent=1).decode())
+    print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     return 0
 
 
@@ -302,6 +308,18 @@ def _claim_catalog(catalog: Path, command: str) -> Iterator[None]:
 
     with hold_claim(catalog, Holder(str(uuid.uuid4()), f"python -m pipeline {command}"), has_ended):
         yield
+
+
+@contextmanager
+def _name_damage(snapshot: str) -> Iterator[None]:
+    """Turn errors of libraries that read tables of a snapshot into a message with the remedy."""
+    import duckdb  # noqa: PLC0415 - slow, and most commands need neither
+    import polars as pl  # noqa: PLC0415
+
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException, pl.exceptions.PolarsError) as error:
+        raise OSError(f"a table of the snapshot ({snapshot}) cannot be read: {error}: `verify` names its damaged files") from error
 
 
 def _require_catalog(options: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 
 from catalog_store.published_snapshots import read_live_snapshot
 from catalog_store.queries.evidence import Evidence, Found, Other, collect_evidence, find_recording
-from catalog_store.snapshot import TABLES_FOLDER
+from catalog_store.snapshot import TABLES_FOLDER, require_tables
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import scan_table
 from pipeline.linkage.overrides import load_overrides
@@ -42,11 +42,12 @@ class Explanation:
 def explain(paths: BuildPaths, key: str) -> Explanation:
     """Explain the recording behind a track id, an ISRC or `platform:external id` in the live snapshot of the catalog.
 
-    NoSnapshotError before the first publish; ValueError for a malformed or unknown key, and for overrides that
-    cannot be read.
+    NoSnapshotError before the first publish, SnapshotInvalidError without its tables; ValueError for a malformed or unknown key, and for
+    overrides that cannot be read.
     """
     # The snapshot is looked up once: a build may publish another one meanwhile, and evidence must come from a single snapshot.
     snapshot = read_live_snapshot(paths.root)
+    require_tables(snapshot)
     tables = snapshot.folder / TABLES_FOLDER
     found = find_recording(tables, key)
     known = collect_evidence(tables, found.recording_id) if found else None

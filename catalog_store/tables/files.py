@@ -150,8 +150,10 @@ def list_parts(folder: Path) -> list[Path]:
     """Return the Parquet parts of a table in order; FileNotFoundError names the folder when there are none."""
     found = list_folder(folder, "part-*.parquet")
     if not found:
-        message = f"no table at {folder}: build the stage that writes it first"
-        raise FileNotFoundError(message)
+        # No stage writes into a published snapshot.
+        is_published = (folder.parent.parent / "manifest.json").is_file()
+        remedy = "the snapshot has lost it: roll back to another one" if is_published else "build the stage that writes it first"
+        raise FileNotFoundError(f"no table at {folder}: {remedy}")
     return found
 
 

@@ -12,8 +12,10 @@ from catalog_store.published_snapshots import find_snapshot
 from catalog_store.publisher import publish
 from catalog_store.reader import open_catalog
 from catalog_store.snapshot_difference import compare_snapshots, write_changed_rows
+from catalog_store.snapshot_pull import pull
 from catalog_store.tables import TABLES
 from tests.catalog_store.catalog_tables import make_changed_ids, make_frames, write_frames
+from tests.commands import run_pipeline
 from tests.conftest import run_module
 
 if TYPE_CHECKING:
@@ -117,3 +119,24 @@ def test_command_prints_the_difference_and_refuses_what_it_cannot_do(tmp_path: P
     assert (again.returncode, "is not empty" in again.stderr) == (1, True)
     unknown = run_module("pipeline", "diff", "never", "new", "--catalog", str(tmp_path / "cata'log"), check=False)
     assert (unknown.returncode, "never" in unknown.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"), [("lost", "tables/redirect/part-"), ("rotten", "`verify` names"), ("server", "files of a server")]
+)
+def test_command_names_damaged_and_absent_tables(tmp_path: Path, how: str, reason: str) -> None:
+    before = make_frames(12, 1)
+    publish_pair(tmp_path / "catalog", before, edit(before, random.Random(1))[0])  # noqa: S311 - test data
+    pull(str(tmp_path / "catalog"), tmp_path / "node", role="serving" if how == "server" else "all")
+    tables = tmp_path / "node" / "snapshots" / "new" / "tables"
+    if how == "lost":
+        next((tables / "redirect").iterdir()).unlink()
+    elif how == "rotten":
+        file = next((tables / "label").iterdir())
+        content = file.read_bytes()
+        file.unlink()
+        file.write_bytes(bytes(len(content)))
+    refused = run_pipeline("diff", "new", "new", "--catalog", tmp_path / "node", check=False)
+    assert refused.returncode == 1
+    assert reason in refused.stderr
+    assert "Traceback" not in refused.stderr

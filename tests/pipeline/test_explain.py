@@ -12,6 +12,7 @@ import pytest
 
 from catalog_store.errors import NoSnapshotError
 from catalog_store.queries.evidence import AudioComparison, Other
+from catalog_store.snapshot_pull import pull
 from pipeline.explain import explain, format_json, format_text
 from pipeline.paths import BuildPaths
 from tests.commands import run_pipeline
@@ -19,6 +20,7 @@ from tests.commands import run_pipeline
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from catalog_store.snapshot import Role
     from tests.conftest import BuiltWorld
 
 
@@ -109,6 +111,30 @@ def test_missing_snapshot_is_reported_on_the_command_line(tmp_path: Path) -> Non
     assert (result.returncode, result.stdout) == (1, "")
     assert "nothing is published" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("role", "table", "left", "reason"),
+    [
+        ("all", "recording", None, "tables/recording/part-00000"),
+        ("all", "recording_member", None, "tables/recording_member/part-00000"),
+        ("all", "recording", b"", "`verify` names its damaged files"),
+        ("serving", None, None, "holds only the files of a server"),
+    ],
+)
+def test_damaged_and_absent_tables_are_named(
+    built_world: BuiltWorld, tmp_path: Path, role: Role, table: str | None, left: bytes | None, reason: str
+) -> None:
+    pull(str(built_world.catalog), tmp_path, role=role)
+    if table:
+        part = min((tmp_path / "current" / "tables" / table).iterdir())
+        size = part.stat().st_size
+        part.unlink()
+        if left is not None:
+            part.write_bytes(left.ljust(size, b"\0"))
+    refused = run_pipeline("explain", "1", "--catalog", tmp_path, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert reason in refused.stderr
 
 
 def test_text_lists_compared_audio_of_the_recording_and_of_others(built_world: BuiltWorld) -> None:

@@ -112,6 +112,14 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
         scan_table(LABEL, tmp_path / "nothing")
 
 
+def test_table_that_a_snapshot_has_lost_is_told_from_one_that_was_never_built(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").touch()
+    with pytest.raises(FileNotFoundError, match=r"the snapshot has lost it: roll back"):
+        scan_table(LABEL, tmp_path / "tables" / "label")
+    with pytest.raises(FileNotFoundError, match="build the stage that writes it first"):
+        scan_table(LABEL, tmp_path / "work" / "catalog" / "label")
+
+
 def test_duckdb_reads_the_same_rows_also_below_a_quoted_path(tmp_path: Path) -> None:
     folder = tmp_path / "it's" / "label"
     write_table(LABEL, folder, rows(1, 2))
