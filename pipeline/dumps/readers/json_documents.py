@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
@@ -18,19 +18,19 @@ _ANY = msgspec.json.Decoder(msgspec.Raw)
 Value = TypeVar("Value")
 
 
-def split_document(document: bytes | memoryview, members: Sequence[str] = ()) -> list[bytes] | None:
+def split_document(document: bytes | memoryview, members: Sequence[str], texts: Collection[str]) -> list[bytes] | None:
     """Return the records of a document, each as JSON on one line, in order; None when the document is a record itself.
 
-    An array gives its elements. An object without `id` that has some of `members` (dotted paths, e.g. `tracks.items`) gives what is
-    there, an object or a list of them, in the order of `members`; any other object is a record.
+    An array gives its elements. An object that has some of `members` (dotted paths, e.g. `tracks.items`) and none of `texts` (fields of
+    records) gives what is there, an object or a list of them, in the order of `members`; any other object is a record.
     msgspec.DecodeError when the document is not JSON, msgspec.ValidationError (one of these) when it is neither object nor array.
     """
     # Only the first bytes are copied: a document may have 256 MB.
     if bytes(document[:64]).lstrip()[:1] == b"[":
         return [to_one_line(element) for element in _decode(_ARRAY, document)]
     fields = _decode(_OBJECT, document)
-    # A record may have a member of such a name itself: an album has `tracks`. Envelopes have no id.
-    if "id" in fields:
+    # A record may have a member of such a name itself: an album has `tracks`. Envelopes have no id, name or title.
+    if not fields.keys().isdisjoint(texts):
         return None
     found = [value for member in _select_deepest(fields, members) for value in _find_values(fields, member.split("."))]
     return [to_one_line(record) for value in found for record in _list_elements(value)] if found else None

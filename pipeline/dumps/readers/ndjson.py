@@ -23,7 +23,7 @@ import polars as pl
 
 from pipeline.dumps.errors import DumpError
 from pipeline.dumps.readers.compressed_files import DumpFile
-from pipeline.dumps.readers.json_documents import is_json, split_document, to_one_line
+from pipeline.dumps.readers.json_documents import is_json, to_one_line
 from pipeline.dumps.readers.line_blocks import LineSample, LongLine, cut_lines
 from pipeline.dumps.readers.ndjson_blocks import BlockContent, BlockReader, Layout, Records
 from pipeline.dumps.readers.ndjson_known_lines import PartlyRead, add_stored, read_new_lines
@@ -85,7 +85,8 @@ def read_json_blocks(
     A record that is not a JSON object is in `broken`; a list, object or text that is where another should is left out of its record and
     is in `misfits`. DumpError when the file is missing, empty, cut off inside its compression, or holds no records at all.
     """
-    reader = _Reader(path, Layout(columns, members), source_file or path.name, _build_sample(census, members), parsed)
+    layout = Layout(columns, members)
+    reader = _Reader(path, layout, source_file or path.name, _build_sample(census, layout), parsed)
     rows = 0
     try:
         for block in reader.read_blocks():
@@ -135,13 +136,13 @@ def read_json_chunks(
             yield chunk
 
     layout = Layout(columns, members)
-    for content in _read_block_wise(keep_head(), layout, source_file, _build_sample(census, members), parsed):
+    for content in _read_block_wise(keep_head(), layout, source_file, _build_sample(census, layout), parsed):
         block = _build_block(content, source_file)
         if census:
             census.count(block.frame)
         yield block
     if census:
-        census.look_for_others(_find_first_records(head, members))
+        census.look_for_others(_find_first_records(head, layout))
 
 
 def _read_block_wise(
@@ -205,23 +206,23 @@ def _build_block(content: BlockContent, source_file: str) -> Block:
     )
 
 
-def _find_first_records(head: bytes, members: Sequence[str]) -> Iterator[bytes]:
+def _find_first_records(head: bytes, layout: Layout) -> Iterator[bytes]:
     """Yield the whole records at the beginning of a file; a document gives the records in it."""
     for line in head.split(b"\n")[:SAMPLED_LINES]:
-        yield from _split_records(line, members)
+        yield from _split_records(line, layout)
 
 
-def _split_records(line: bytes, members: Sequence[str]) -> Sequence[bytes]:
+def _split_records(line: bytes, layout: Layout) -> Sequence[bytes]:
     """Return the line as a record, or the first records of the document in it."""
     found = None
     with suppress(msgspec.DecodeError):
-        found = split_document(line, members) if members and line.strip() else None
+        found = layout.split(line) if layout.members and line.strip() else None
     return [line] if found is None else found[:SAMPLED_LINES]
 
 
-def _build_sample(census: MemberCensus | None, members: Sequence[str]) -> LineSample | None:
+def _build_sample(census: MemberCensus | None, layout: Layout) -> LineSample | None:
     """Return a sample that gives the census records from all over a file."""
-    return None if census is None else LineSample(lambda line: census.look_into(_split_records(line, members)))
+    return None if census is None else LineSample(lambda line: census.look_into(_split_records(line, layout)))
 
 
 class _Reader:
@@ -240,11 +241,7 @@ class _Reader:
 
     def find_first_records(self) -> Iterator[bytes]:
         """Return some records as they are in the file."""
-        return (
-            iter(self.of_document)
-            if self.is_document
-            else _find_first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout.members)
-        )
+        return iter(self.of_document) if self.is_document else _find_first_records(self.head.removeprefix(_BYTE_ORDER_MARK), self.layout)
 
     def read_blocks(self) -> Iterator[Block]:
         if self.is_document:
@@ -266,7 +263,7 @@ class _Reader:
             raise DumpError(f"{self.path}: one JSON document of more than {DOCUMENT_BYTES} bytes; deliver it as one record per line")
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
         try:
-            found = split_document(raw, self.layout.members)
+            found = self.layout.split(raw)
             records = [to_one_line(raw)] if found is None else found
         except msgspec.DecodeError as error:
             raise DumpError(f"{self.path}: is not a JSON document ({error}); fetch the file again and compare its checksum") from error

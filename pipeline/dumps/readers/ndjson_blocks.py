@@ -72,6 +72,7 @@ class Layout:
         self.members = tuple(members)
         roots = [member.split(".")[0] for member in members]
         self._roots = [root for root in dict.fromkeys(roots) if root not in columns]
+        self._texts = {"id", *(name for name, dtype in columns.items() if dtype == "VARCHAR")}
         # An envelope is recognised by the lack of an id, so `id` is read even if the adapter does not want it.
         self._id = ["id"] if members and "id" not in columns else []
         self._typed = {**columns, **dict.fromkeys(self._roots, "JSON"), **dict.fromkeys(self._id, "VARCHAR")}
@@ -86,6 +87,10 @@ class Layout:
     def text(self) -> str:
         """All that decides what a line becomes."""
         return f"{self._typed} {self.members} {self.names}"
+
+    def split(self, document: bytes) -> list[bytes] | None:
+        """Return the records of a document; None when it is a record itself. Envelopes have none of the texts of records."""
+        return split_document(document, self.members, self._texts)
 
     def build_sql(self, path: str, *, object_size: int, strict: bool = True) -> str:
         """Return the query that reads the file at `path`."""
@@ -235,7 +240,7 @@ class BlockReader:
         found = None
         if self.layout.members and line.lstrip().startswith(b"{"):
             with suppress(msgspec.DecodeError):
-                found = split_document(line, self.layout.members)
+                found = self.layout.split(line)
         if found is None:
             return [(place, line)]
         return [(f"{place} record {number}", record) for number, record in enumerate(found, start=1)]

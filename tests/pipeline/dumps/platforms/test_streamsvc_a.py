@@ -371,3 +371,19 @@ def test_web_objects_with_null_or_absent_fields_are_staged(tmp_path: Path) -> No
         ("row", "unknown_kind"),
     ]
     assert tables["intake"].select("entity", "rows_read", "rows_staged", "rows_rejected").rows() == [("source_recording", 11, 5, 6)]
+
+
+def test_web_objects_without_an_id_are_rejected_and_not_taken_for_answers(tmp_path: Path) -> None:
+    people = [{"id": base62(2001), "name": "One"}]
+    inside = {"items": [{"id": base62(2), "name": "Inside", "duration_ms": 1000, "artists": people}]}
+    lines = [
+        {"id": base62(1), "name": "Whole", "type": "track"},
+        {"name": "Track without an id", "duration_ms": 1000, "artists": people},
+        {"name": "Album without an id", "album_type": "album", "artists": people, "tracks": inside},
+    ]
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "objects.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tables = staged(tmp_path / "dump", tmp_path / "out")
+    assert tables["source_recording"]["title"].to_list() == ["Whole", "Inside"]
+    assert reasons(tables, "source_recording", "row") == [("missing_id", "line 2")]
+    assert reasons(tables, "source_release", "row") == [("missing_id", "line 3")]

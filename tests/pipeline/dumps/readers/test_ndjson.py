@@ -240,6 +240,12 @@ def test_an_object_with_an_id_is_a_record_even_with_members(dump: Callable[..., 
     assert ids(dump(json.dumps({"id": 9, "data": [{"id": 1}]}, indent=1).encode(), "a.json", members=("data",))) == ["9"]
 
 
+def test_an_object_without_an_id_but_with_a_text_of_records_is_a_record(dump: Callable[..., list[Block]]) -> None:
+    blocks = dump(lines({"id": 1}, {"title": "T", "artists": [{"id": 2}]}, {"artists": [{"id": 3}]}), members=("artists",))
+    assert ids(blocks) == ["1", None, "3"]
+    assert places(blocks, "1", "3") == ["line 1", "line 3 record 1"]
+
+
 def test_documents_may_come_one_per_line_among_records(dump: Callable[..., list[Block]]) -> None:
     blocks = dump(lines({"id": 0}, DOCUMENT, {"id": 4}, {"data": []}, {"data": None}, {"id": 5}), members=("data", "included"))
     assert ids(blocks) == ["0", "1", "2", "3", "4", None, "5"]
