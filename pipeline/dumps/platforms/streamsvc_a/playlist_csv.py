@@ -88,7 +88,7 @@ _TRACKS = """
 _ALBUMS = """
     SELECT position, source_file, place, id_of(album_uri) AS id, album_name AS name, NULL::VARCHAR AS album_type, NULL::VARCHAR AS upc,
         NULL::VARCHAR AS label, NULL::VARCHAR AS popularity, release_date, NULL::VARCHAR AS release_date_precision,
-        NULL::VARCHAR AS total_tracks, credits(album_artist_names, album_artist_uris) AS artists
+        NULL::VARCHAR AS total_tracks, credits(album_artist_names, album_artist_uris) AS artists, NULL::VARCHAR AS lost_artists
     FROM entry WHERE position IN (
         SELECT min(position) FROM entry WHERE trim(album_uri) <> '' AND trim(album_name) <> '' GROUP BY id_of(album_uri)
     )

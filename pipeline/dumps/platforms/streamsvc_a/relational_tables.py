@@ -103,6 +103,12 @@ _IGNORED = split_names("""
 """)
 """Columns that the tables are known to have and that say nothing that the catalog keeps."""
 _OFTEN_ABSENT = ("index_in_track", "index_in_album", "external_id_ean")
+_RELATIONS = {
+    "track_artists": ("track_rowid", "artist_rowid"),
+    "artist_albums": ("album_rowid", "artist_rowid"),
+    "artist_genres": ("artist_rowid",),
+}
+"""Tables whose rows only relate others, with their keys."""
 _PART_SUFFIX = re.compile(r"[-_.](?:part[-_.]?)?\d+.*$")
 _ROLE_PREFIX = "artist_role_"
 
@@ -144,6 +150,7 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
     with _name_damaged_file(tables), open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         for name in COLUMNS:
             _create_view(connection, name, tables.get(name), dump, out)
+        _reject_rows_without_keys(connection, out)
         duplicates = _find_duplicates(connection, "tracks")
         for block in _read_tracks(connection):
             out.count_read("source_recording", block.height)
@@ -251,6 +258,17 @@ _NAMED = """(
 _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), table=table) for table in ("artists", "albums"))
 
 
+def _reject_rows_without_keys(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
+    """Reject the rows of each relation that lack a key, or have one that is no number, as one reject per key: they have no id."""
+    for table, keys in _RELATIONS.items():
+        counts = ", ".join(f"count(*) - count({_KEY.format(key)})" for key in keys)
+        for key, lost in zip(keys, connection.execute(f"SELECT {counts} FROM {table}").fetchall()[0], strict=True):
+            if lost:
+                value = f"{lost} rows without a number"
+                out.reject(_ENTITIES[table], Reason.DANGLING_REFERENCE, source_file=table, place="whole table", field=key, value=value)
+                out.warn(f"table {table}: {value} in {key} relate nothing")
+
+
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
     """Return the ids that occur more than once, with the place of the `first`."""
     # The key of the first row is a struct of row id, file and place, because a row id repeats when a file is delivered twice.
@@ -310,7 +328,7 @@ def _read_albums(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame
         connection,
         f"""
         SELECT {_KEY.format("c.album_rowid")} AS position, c.artist_rowid, a.id AS artist_id, a.name
-        FROM artist_albums c JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("c.artist_rowid")}
+        FROM artist_albums c LEFT JOIN {_NAMED_ARTISTS} a ON a.key = {_KEY.format("c.artist_rowid")}
         WHERE {_KEY.format("c.album_rowid")} IS NOT NULL AND coalesce(lower(c.is_appears_on), '0') NOT IN ('1', 'true')
         ORDER BY position, {_KEY.format("c.index_in_album")} NULLS LAST, c.source_file, c.place_in_file
         """,

@@ -6,7 +6,7 @@ tracks   position, source_file, place, id, name, version, isrc, duration_ms, pop
          album_ref (how the dump names the album), album_id (null when it is not there), artists (see credits.CREDITS), lost_artists
          (references to artists that are not there)
 albums   position, source_file, place, id, name, album_type, upc, label, popularity, release_date, release_date_precision, total_tracks,
-         artists
+         artists, lost_artists
 artists  position, source_file, place, id, name, popularity
 genres   artist_id, position, genre
 
@@ -127,6 +127,7 @@ def stage_albums(block: pl.DataFrame, duplicates: pl.DataFrame, out: StagingWrit
                 ValueRule("upc", nullify_blank("upc"), pl.col("_gtin"), Reason.INVALID_GTIN),
                 ValueRule("release_date", nullify_blank("release_date"), pl.col("_date"), Reason.INVALID_DATE),
                 ValueRule("total_tracks", nullify_blank("total_tracks"), pl.col("_count"), Reason.INVALID_NUMBER),
+                ValueRule("artists", nullify_blank("lost_artists"), pl.lit(None), Reason.DANGLING_REFERENCE),
                 ValueRule("name", _find_broken_text("name"), pl.lit(None), Reason.INVALID_UTF8),
             ],
         )

@@ -210,6 +210,7 @@ def _select_albums(block: pl.DataFrame, tracks: pl.DataFrame) -> pl.DataFrame:
             *(album.field(name) for name in _ALBUM),
             upc=pl.coalesce(codes.field("upc"), codes.field("ean")),
             artists=_build_credits(album.field("artists")),
+            lost_artists=pl.lit(None, dtype=pl.String),
             # Without a name an album cannot be staged, so any named form goes before it.
             rank=pl.col("rank") + 2 * (album.field("name").fill_null("").str.strip_chars() == ""),
         )

@@ -212,6 +212,29 @@ def test_albums_artists_and_genres_of_the_relational_layout_are_staged(
     assert tables["source_release_track"].height == 4
 
 
+@pytest.mark.parametrize("write", [write_parquet, write_sqlite])
+def test_rows_of_relations_that_lead_nowhere_are_rejected(write: Callable[[dict[str, list[Row]], Path], Path], tmp_path: Path) -> None:
+    world = dirty_world() | {
+        "tracks": [track(1)],
+        "albums": [album(1)],
+        "track_artists": [{"track_rowid": t, "artist_rowid": a} for t, a in [(1, 1), (None, 1), (None, 2), (1, None), (1, 77)]],
+        "artist_albums": [{"artist_rowid": 1, "album_rowid": None}, {"artist_rowid": 66, "album_rowid": 1}],
+        "artist_genres": [{"artist_rowid": 1, "genre": "pop"}, {"artist_rowid": None, "genre": "pop"}],
+    }
+    tables = staged(write(world, tmp_path / "dump"), tmp_path / "out")
+    found = tables["reject"].filter(reason="dangling_reference").select("entity", "source_file", "place", "field", "value").rows()
+    file = "catalog.sqlite3" if write is write_sqlite else "{}.parquet"
+    assert set(found) == {
+        ("source_genre", "artist_genres", "whole table", "artist_rowid", "1 rows without a number"),
+        ("source_recording", file.format("tracks"), "rowid 1", "artists", "77"),
+        ("source_recording", "track_artists", "whole table", "artist_rowid", "1 rows without a number"),
+        ("source_recording", "track_artists", "whole table", "track_rowid", "2 rows without a number"),
+        ("source_release", file.format("albums"), "rowid 1", "artists", "66"),
+        ("source_release", "artist_albums", "whole table", "album_rowid", "1 rows without a number"),
+    }
+    assert tables["source_recording"]["artist_credit"].to_list() == ["Artist 1"]
+
+
 def test_re_exports_with_other_names_and_text_values_are_read_alike(tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     (dump / "tracks").mkdir(parents=True)
