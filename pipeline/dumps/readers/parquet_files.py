@@ -52,17 +52,20 @@ def require_bounded(path: Path, columns: set[str] | None = None) -> None:
 def read_batches(path: Path, rows: int = ROWS_PER_BATCH) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in order, in frames of up to `rows` and of about BATCH_BYTES; texts longer than KEPT_CHARACTERS are cut.
 
-    DumpError as `require_bounded`; pyarrow's errors when a page is damaged.
+    Columns have lower-case names; of columns with equal names the first one counts. DumpError as `require_bounded`; pyarrow's errors when
+    a page is damaged.
     """
     require_bounded(path)
     waiting: list[pl.DataFrame] = []
     held, size = 0, 0
     with pq.ParquetFile(path) as file:
+        # Reversed, so that the first of two equal names wins.
+        places = {name.lower(): place for place, name in reversed(list(enumerate(file.schema_arrow.names)))}
         for group in range(file.num_row_groups):
             # A row may take as much as the longest dictionary value, so it decides how many rows fit into a batch.
             longest = _find_longest_repeated(path, file, group)
             for batch in file.iter_batches(max(1, min(rows, BATCH_BYTES // max(longest, 1))), row_groups=[group]):
-                frame = _cut(pl.DataFrame(pl.from_arrow(batch)))
+                frame = _cut(pl.DataFrame(pl.from_arrow(batch.select(list(places.values())).rename_columns(list(places)))))
                 waiting.append(frame)
                 held, size = held + frame.height, size + int(frame.estimated_size())
                 if held >= rows or size >= BATCH_BYTES:

@@ -106,6 +106,7 @@ _SONG_TEXTS = (
 _ALBUM_TEXTS = (*_REQUIRED_TEXTS, "titleversion", "upc", "releasedate", "albumtype")
 _ARTIST_TEXTS = (*_REQUIRED_TEXTS, "artisttype")
 _SHOWN_CHARACTERS = 100
+_CHANGED_LAYOUT = "the platform has changed its layout: compare the format notes"
 _FIRST_WORD = re.compile(r"[a-z]+")
 _TEXTS = pl.List(pl.String)
 
@@ -130,7 +131,7 @@ def stage_feed(files: dict[str, list[Path]], dump: Path, scratch: Path, out: Sta
     for feed, paths in files.items():
         # All headings first: a feed of another layout is refused before its rows are read.
         _expect(feed, paths, dump, out)
-    charts = _rank_charts(files.get("song chart", []))
+    charts = _rank_charts(files.get("song chart", []), dump)
     # DuckDB only looks for repeated ids. Of the memory that it once had, the process gives little back.
     with open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         duplicates = _find_duplicates(connection, files["song"])
@@ -173,9 +174,8 @@ def _read_blocks(files: list[Path], dump: Path) -> Iterator[pl.DataFrame]:
     for number, path in enumerate(files):
         row = 0
         try:
-            for batch in read_batches(path, ROWS_PER_BLOCK):
-                # The documentation spells columns in two ways (`copyrightPline`, `copyrightPLine`).
-                block = batch.rename(str.lower)
+            # Names are in lower case: the documentation spells columns in two ways (`copyrightPline`, `copyrightPLine`).
+            for block in read_batches(path, ROWS_PER_BLOCK):
                 places = pl.int_range(row + 1, row + 1 + block.height, dtype=pl.Int64)
                 row += block.height
                 yield block.with_columns(
@@ -246,10 +246,7 @@ def _require_texts(block: pl.DataFrame, entity: str, names: tuple[str, ...], out
         if name in block.columns and not _is_text(block.schema[name]):
             file, kind = block["source_file"][0], str(block.schema[name])[:_SHOWN_CHARACTERS]
             if name in _REQUIRED_TEXTS:
-                raise DumpError(
-                    f"{file}: wrong_type: column {name} holds {kind}, not text; "
-                    "the platform has changed its layout: compare the format notes"
-                )
+                raise DumpError(f"{file}: wrong_type: column {name} holds {kind}, not text; {_CHANGED_LAYOUT}")
             out.reject(entity, Reason.WRONG_TYPE, source_file=file, place="whole column", field=name, value=kind)
 
 
@@ -445,18 +442,17 @@ def _map_artists(block: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _rank_charts(files: list[Path]) -> pl.DataFrame:
+def _rank_charts(files: list[Path], dump: Path) -> pl.DataFrame:
     """Return `id` and `popularity`: a song's best rank over all charts, 1 for the top, near 0 for the end of the longest chart."""
     schema = {"id": pl.String, "popularity": pl.Float64}
     ranked = []
-    for path in files:
-        require_bounded(path)
-        charts = pl.read_parquet(path, columns=["rankings"])
+    for charts in _read_blocks(files, dump):
         inner = charts.schema["rankings"]
-        rows = charts.with_columns(rank=pl.int_ranges(pl.col("rankings").list.len().cast(pl.Int64))).explode(
-            "rankings", "rank", empty_as_null=False, keep_nulls=False
-        )
-        if isinstance(inner, pl.List) and isinstance(inner.inner, pl.Struct):
+        if not isinstance(inner, pl.List):
+            raise DumpError(f"{charts['source_file'][0]}: wrong_type: column rankings holds {inner}, not lists; {_CHANGED_LAYOUT}")
+        places = pl.int_ranges(pl.col("rankings").list.len().cast(pl.Int64))
+        rows = charts.select("rankings", rank=places).explode("rankings", "rank", empty_as_null=False, keep_nulls=False)
+        if isinstance(inner.inner, pl.Struct):
             present = {field.name.lower(): field.name for field in inner.inner.fields}
             key = next((name for name in ("id", "songid", "contentid") if name in present), next(iter(present)))
             rows = rows.with_columns(_read_member(pl.col("rankings").struct, present, key))

@@ -257,3 +257,24 @@ def test_a_feed_without_songs_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "dump" / "album_2024.parquet", ALBUM, ALBUMS)
     with pytest.raises(DumpError, match="no song feed"):
         staged(tmp_path / "dump", tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["id", "nameDefault", "NAMEDEFAULT", "primaryArtists", "rankings"])
+def test_of_columns_with_equal_names_the_first_counts(name: str, tmp_path: Path) -> None:
+    once = staged(hive_tree(tmp_path / "once"), tmp_path / "a")
+    for path in hive_tree(tmp_path / "twice").rglob("part-*.parquet"):
+        table = pq.read_table(path, partitioning=None)
+        if name.lower() in map(str.lower, table.column_names):
+            pq.write_table(table.append_column(name, pa.nulls(len(table), pa.string())), path)
+    twice = staged(tmp_path / "twice", tmp_path / "b")
+    assert {table for table in once if not twice[table].equals(once[table])} == set()
+
+
+def test_charts_are_read_by_a_name_in_any_case_and_refused_without_lists(tmp_path: Path) -> None:
+    dump = hive_tree(tmp_path / "dump")
+    chart = next(dump.glob("PopularityTopChartSongs/**/*.parquet"))
+    write(chart, {"Rankings": pa.list_(pa.string())}, [{"Rankings": row["rankings"]} for row in CHARTS])
+    assert staged(dump, tmp_path / "out")["source_recording"].filter(external_id="1000000001")["popularity"].to_list() == [0.75]
+    write(chart, {"rankings": pa.string()}, [{"rankings": "1000000001"}])
+    with pytest.raises(DumpError, match=r"part-00000-dd-c000.gz.parquet: wrong_type: column rankings holds String, not lists"):
+        staged(dump, tmp_path / "out")
