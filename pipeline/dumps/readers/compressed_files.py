@@ -126,6 +126,12 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES, *, may_be_empty: bool = Fal
             raise DumpError(f"{path}: unpacks to 0 bytes; {_REMEDY}")
 
 
+def name_unpacked(name: str) -> str:
+    """Return the name of a file without the suffix of its compression."""
+    stem, _, suffix = name.rpartition(".")
+    return stem if stem and f".{suffix.lower()}" in COMPRESSED_SUFFIXES else name
+
+
 def detect_packing(path: Path) -> str:
     """Return `gzip`, `bzip2`, `zstd`, `xz` or `plain`, by the first bytes of the file; by its name if these are unknown and no text.
 

@@ -21,6 +21,7 @@ from pipeline.dumps.platforms.catalog_a.duplicates import SeenIds, drop_repeated
 from pipeline.dumps.platforms.catalog_a.party_records import build_absent_placeholders, read_artists, read_labels
 from pipeline.dumps.platforms.catalog_a.release_records import read_releases
 from pipeline.dumps.platforms.catalog_a.xml_blocks import ANCHORS, BLOCK_BYTES, cut_record_blocks
+from pipeline.dumps.readers.compressed_files import name_unpacked
 from pipeline.dumps.staging.layout_expectations import split_names
 from pipeline.engine.pool import map_ordered
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pipeline.dumps.platforms.catalog_a.xml_blocks import Block
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
-_FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml(?:\.gz|\.bz2|\.zst)?")
+_FILE = re.compile(r"(?:.*_)?(releases|artists|labels|masters)\.xml")
 
 
 SAMPLE_BYTES = 256 << 10
@@ -107,10 +108,14 @@ def stage(dump: Path, out: StagingWriter) -> None:
 
 
 def _require_listed(dump: Path) -> None:
-    """Raise DumpError when the checksum file lists a file that is missing: the month is not complete yet."""
+    """Raise DumpError when the checksum file lists a file that is missing: the month is not complete yet.
+
+    A file may be compressed in another way than the checksum file says.
+    """
+    there = {path.with_name(name_unpacked(path.name)) for path in list_tree(dump)}
     for path in sorted(read_published_checksums(dump)):
-        match = _FILE.fullmatch(path.name)
-        if match and match[1] in _KINDS and not path.is_file():
+        match = _FILE.fullmatch(name_unpacked(path.name))
+        if match and match[1] in _KINDS and path.with_name(name_unpacked(path.name)) not in there:
             raise DumpError(f"{path}: listed in the checksum file, but not there; fetch the whole month")
 
 
@@ -118,7 +123,7 @@ def _find_files(dump: Path) -> dict[str, list[Path]]:
     """Return the files by root element, those of a kind in the order of their names."""
     files: dict[str, list[Path]] = {root: [] for root in (*_KINDS, "masters")}
     for path in list_tree(dump):
-        match = _FILE.fullmatch(path.name)
+        match = _FILE.fullmatch(name_unpacked(path.name))
         if match:
             files[match[1]].append(path)
     return files

@@ -23,7 +23,7 @@ from pipeline.dumps.platforms.works.work_layouts import (
     detect_layout,
     find_files,
 )
-from pipeline.dumps.readers.compressed_files import DumpFile
+from pipeline.dumps.readers.compressed_files import DumpFile, name_unpacked
 from pipeline.dumps.readers.tab_rows import RowBlock, read_rows
 from pipeline.dumps.staging.record_checks import build_excerpt
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -82,7 +82,7 @@ def unpack(dump: Path, work: Path, out: StagingWriter) -> None:
             out.use(path)
             if unnamed := file.layout.unnamed:
                 out.warn(f"{path.name}: the heading names no {', '.join(unnamed)}; the cells are read by their places")
-            _unpack_file(file, work / kind.name, manifest.get(path.name), out)
+            _unpack_file(file, work / kind.name, manifest.get(name_unpacked(path.name)), out)
 
 
 def _unpack_file(file: _File, folder: Path, listed: Listed | None, out: StagingWriter) -> None:

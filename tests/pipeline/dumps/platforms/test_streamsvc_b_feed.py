@@ -273,7 +273,8 @@ def test_of_columns_with_equal_names_the_first_counts(name: str, tmp_path: Path)
 def test_charts_are_read_by_a_name_in_any_case_and_refused_without_lists(tmp_path: Path) -> None:
     dump = hive_tree(tmp_path / "dump")
     chart = next(dump.glob("PopularityTopChartSongs/**/*.parquet"))
-    write(chart, {"Rankings": pa.list_(pa.string())}, [{"Rankings": row["rankings"]} for row in CHARTS])
+    renamed: list[Row] = [{"Rankings": row["rankings"]} for row in CHARTS]
+    write(chart, {"Rankings": pa.list_(pa.string())}, renamed)
     assert staged(dump, tmp_path / "out")["source_recording"].filter(external_id="1000000001")["popularity"].to_list() == [0.75]
     write(chart, {"rankings": pa.string()}, [{"rankings": "1000000001"}])
     with pytest.raises(DumpError, match=r"part-00000-dd-c000.gz.parquet: wrong_type: column rankings holds String, not lists"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 from pathlib import Path
 
 import polars as pl
 import pytest
+import zstandard
 
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import read_table
@@ -238,6 +240,28 @@ def test_a_compressed_manifest_is_compared(dump: Path) -> None:
     (dump / "BWARM_Manifest_X.tsv.gz").write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
     with pytest.raises(DumpError, match=r"works\.tsv: has 2 lines, the manifest lists 3"):
+        stage(dump)
+
+
+@pytest.mark.parametrize(("listed", "delivered"), [("", ".gz"), (".gz", ""), (".gz", ".bz2"), (".zst", ".zst")])
+def test_a_listed_file_may_be_compressed_in_another_way(listed: str, delivered: str, dump: Path) -> None:
+    pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+    content = (dump / "works.tsv").read_bytes()
+    (dump / "works.tsv").unlink()
+    (dump / f"works.tsv{delivered}").write_bytes(pack[delivered](content))
+    md5 = hashlib.md5(pack[listed](content), usedforsecurity=False).hexdigest()
+    manifest(dump, ("works", f"works.tsv{listed}", "2", md5))
+    assert stage(dump).works.height == 2
+    manifest(dump, ("works", f"works.tsv{listed}", "3", md5))
+    with pytest.raises(DumpError, match=r"has 2 lines, the manifest lists 3"):
+        stage(dump)
+    # The hash of a file that is packed in another way than both says nothing.
+    if listed in {"", delivered}:
+        manifest(dump, ("works", f"works.tsv{listed}", "2", "0" * 32))
+        with pytest.raises(DumpError, match=r"its MD5 is [0-9a-f]{32}, the manifest lists 0{32}"):
+            stage(dump)
+    manifest(dump, ("works", "parties.tsv.gz", "2"))
+    with pytest.raises(DumpError, match=r"parties\.tsv\.gz listed in the manifest, but not there"):
         stage(dump)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from typing import TYPE_CHECKING
 
@@ -233,6 +234,14 @@ def test_a_file_that_the_checksums_list_must_be_there(tmp_path: Path) -> None:
     (tmp_path / "dump" / "discogs_20260801_CHECKSUM.txt").write_text(f"{'0' * 64} discogs_20260801_artists.xml.gz\n")
     with pytest.raises(DumpError, match=r"artists\.xml\.gz: listed in the checksum file, but not there"):
         stage(tmp_path, file_of(release(1)))
+
+
+@pytest.mark.parametrize("listed", ["discogs_20260801_releases.xml.gz", "discogs_20260801_releases.xml"])
+def test_a_listed_file_may_be_compressed_in_another_way(listed: str, tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "discogs_20260801_CHECKSUM.txt").write_text(f"{'0' * 64} {listed}\n")
+    staged = stage(tmp_path, bz2.compress(file_of(release(1))), "discogs_20260801_releases.xml.bz2")
+    assert staged["source_release"]["release_id"].to_list() == ["1"]
 
 
 def test_masters_must_at_least_be_masters(tmp_path: Path) -> None:
