@@ -146,6 +146,9 @@ def detect_layout(path: Path, kind: Kind) -> Layout:
         raise DumpError(
             f"{path}: holds only blank lines, or ones of more than {LONGEST_LINE_BYTES} bytes; fetch it again and compare its checksum"
         )
+    # Such a file would be one heading without rows, and each link to its records would lead nowhere.
+    if len(lines) == 1 and b"\r" in lines[0]:
+        raise DumpError(f"{path}: its lines end in CR alone; have it written with LF or CRLF")
     unnamed: tuple[str, ...] = ()
     heading = lines[0].decode("utf-8", errors="replace").removeprefix("#").lower().split("\t") if lines[0].startswith(b"#") else None
     # The most frequent count wins: single lines may be cut or hold a tab too many.

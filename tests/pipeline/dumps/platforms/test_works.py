@@ -277,6 +277,13 @@ def test_a_missing_file_is_refused_by_name(dump: Path) -> None:
         stage(dump)
 
 
+def test_a_file_whose_lines_end_in_cr_alone_is_refused(dump: Path) -> None:
+    row = ("R1", "SoundRecording", "USS1Z1412345", "Song", "en", "", "Ada", "", "", "", "PT182S", "", "", "", "", "", "")
+    (dump / "recordings.tsv").write_bytes(text([RECORDING_HEADING, row], "\r"))
+    with pytest.raises(DumpError, match=r"recordings\.tsv: its lines end in CR alone; have it written with LF or CRLF"):
+        stage(dump)
+
+
 def test_an_unknown_number_of_cells_is_refused(dump: Path) -> None:
     (dump / "works.tsv").write_bytes(text([(*work(1), "x"), (*work(2), "x")]))
     with pytest.raises(DumpError, match=r"works\.tsv: lines have 12 cells, but works have 11 or 13"):
