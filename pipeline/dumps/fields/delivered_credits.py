@@ -37,3 +37,16 @@ def join_names(separator: str, last_separator: str | None = None, column: str = 
             .otherwise(names.list.first())
         )
     return pl.when(joined != "").then(joined)
+
+
+def remove_blank_ids(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame` with null for each blank id in `artists`: as an id, it would make one artist of all that lack one."""
+    if "artists" not in frame.columns:
+        return frame
+    ids = frame["artists"].explode().struct.field("artist_id")
+    # Blank ids are rare, and building the lists anew costs more than this look.
+    if not (ids.str.strip_chars() == "").any():
+        return frame
+    artist_id = pl.field("artist_id")
+    known = pl.element().struct.with_fields(artist_id=pl.when(artist_id.str.strip_chars() != "").then(artist_id))
+    return frame.with_columns(pl.col("artists").list.eval(known))

@@ -24,6 +24,7 @@ from catalog_store.record_keys.place_numbers import write_place_numbers
 from catalog_store.tables import STAGED_TABLES, TABLES
 from catalog_store.tables.files import TableWriter
 from pipeline.dumps.errors import UnblamedError
+from pipeline.dumps.fields.delivered_credits import remove_blank_ids
 from pipeline.dumps.fields.texts import clean_texts
 from pipeline.dumps.staging.column_bounds import apply_bounds
 from pipeline.dumps.staging.layout_expectations import MemberCensus, count_tables, count_tags, require_columns
@@ -133,7 +134,7 @@ class StagingWriter:
         for found in rejects:
             self.write_rejects(found)
         # Texts are cleaned before they are hashed: a control character that comes or goes does not change a record.
-        frame = clean_texts(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform))))
+        frame = clean_texts(remove_blank_ids(TABLES[entity].conform(frame.with_columns(platform=pl.lit(self.platform)))))
         if entity == "source_recording":
             frame = frame.with_columns(content_hash=compute_content_hash())
         self._staged[entity] += frame.height

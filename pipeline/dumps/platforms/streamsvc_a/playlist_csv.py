@@ -68,7 +68,7 @@ FORM = CsvForm(
 """Two known exports: one with ids and audio features, one with URIs and codes."""
 _NUMBERS = ("duration_ms", "popularity")
 _MACROS = r"""
-CREATE MACRO id_of(uri) AS regexp_replace(trim(uri), '^spotify:(track|album|artist):', '');
+CREATE MACRO id_of(uri) AS nullif(regexp_replace(trim(uri), '^spotify:(track|album|artist):', ''), '');
 CREATE MACRO credits(names, uris) AS CASE
     WHEN len(string_split(names, ',')) = len(string_split(uris, ','))
     THEN [{'artist_id': id_of(c[2]), 'name': trim(c[1]), 'role': 'primary'}

@@ -179,7 +179,9 @@ def _select_tracks(block: pl.DataFrame) -> pl.DataFrame:
         version=pl.lit(None, dtype=pl.String),
         isrc=pl.col("external_ids").struct.field("isrc"),
         album_ref=album.field("id"),
-        album_id=pl.when(album.field("name").str.strip_chars() != "").then(album.field("id")),
+        album_id=pl.when((album.field("name").str.strip_chars() != "") & (album.field("id").str.strip_chars() != "")).then(
+            album.field("id")
+        ),
         artists=_build_credits(pl.col("artists")),
         lost_artists=pl.lit(None, dtype=pl.String),
         # A relinked track carries the id of the substitute; `linked_from` has the id that was asked for.

@@ -410,3 +410,18 @@ def test_web_objects_without_an_id_are_rejected_and_not_taken_for_answers(tmp_pa
     assert tables["source_recording"]["title"].to_list() == ["Whole", "Inside"]
     assert reasons(tables, "source_recording", "row") == [("missing_id", "line 2")]
     assert reasons(tables, "source_release", "row") == [("missing_id", "line 3")]
+
+
+def test_a_blank_id_of_an_artist_or_album_is_no_id(tmp_path: Path) -> None:
+    people = [{"id": "", "name": "One"}, {"id": " ", "name": "Two"}, {"id": base62(2003), "name": "Three"}]
+    lines = [
+        {"id": base62(1), "name": "Blank", "type": "track", "artists": people, "album": {"id": "", "name": "Album"}},
+        {"id": base62(2), "name": "Blanks", "type": "track", "artists": people, "album": {"id": "  ", "name": "Album"}},
+    ]
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "objects.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tables = staged(tmp_path / "dump", tmp_path / "out")
+    credits_ = [[(a["artist_id"], a["name"]) for a in row] for row in tables["source_recording"]["artists"]]
+    assert credits_ == [[(None, "One"), (None, "Two"), (base62(2003), "Three")]] * 2
+    assert tables["source_recording"]["release_id"].to_list() == [None, None]
+    assert tables["source_release_track"].is_empty()
