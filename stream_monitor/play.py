@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, start
+from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, has_row, start
 from stream_monitor.fades import LONGEST_FADE_MS
 
 if TYPE_CHECKING:
@@ -92,12 +92,16 @@ class Play:
         # The id is known when this write runs, some time after it is posted: the writes below read it then.
         self.airing_id = start(connection, stream_id, self.track, self.build_hearing())
 
-    def write_progress(self, connection: Connection, _stream_id: str) -> None:
+    def write_progress(self, connection: Connection, stream_id: str) -> None:
         """Extend its row to the last hearing."""
-        if self.airing_id is not None:
-            extend(connection, self.airing_id, self.build_hearing())
+        extend(connection, self._find_row(connection, stream_id), self.build_hearing())
 
-    def write_end(self, connection: Connection, _stream_id: str) -> None:
+    def write_end(self, connection: Connection, stream_id: str) -> None:
         """End its row, which may have been extended too far."""
-        if self.airing_id is not None:
-            close(connection, self.airing_id, self.heard_ms)
+        close(connection, self._find_row(connection, stream_id), self.heard_ms)
+
+    def _find_row(self, connection: Connection, stream_id: str) -> int:
+        """Return the id of its row; make the row again if a fault undid the transaction that made it."""
+        if self.airing_id is None or not has_row(connection, self.airing_id, stream_id, self.track.recording_id):
+            self.airing_id = start(connection, stream_id, self.track, self.build_hearing())
+        return self.airing_id

@@ -123,6 +123,12 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     stream_events.emit_track_ended(connection, _read_row(connection, airing_id))
 
 
+def has_row(connection: Connection, airing_id: int, stream_id: str, recording_id: int) -> bool:
+    """Return whether the row of that id is an airing of the recording on the stream: the id of an undone insert may be another's by now."""
+    is_it = (airing.c.airing_id == airing_id) & (airing.c.stream_id == stream_id) & (airing.c.recording_id == recording_id)
+    return connection.execute(select(airing.c.airing_id).where(is_it)).first() is not None
+
+
 def _delete_packed_day(connection: Connection, stream_id: str, started_at: datetime) -> None:
     """Delete the packed day, so that reports read it again: a monitor may write late, after the database was away for long."""
     is_its = (airplay_day.c.stream_id == stream_id) & (airplay_day.c.day == format_day(started_at))

@@ -53,11 +53,14 @@ class _Row:
 
     def write(self, connection: Connection, stream_id: str) -> None:
         """Make the row, or extend it."""
-        values = {"kind": self.kind, "started_ms": self.started_ms, "ended_ms": self.ended_ms}
-        if self.segment_id is None:
-            self.segment_id = get_new_id(connection.execute(stream_segment.insert().values(stream_id=stream_id, **values)))
-        else:
-            connection.execute(stream_segment.update().where(stream_segment.c.segment_id == self.segment_id).values(values))
+        if self.segment_id is not None:
+            # The row is gone if its transaction was undone, and another stream's row may have its id by now.
+            columns = stream_segment.c
+            mine = (columns.segment_id == self.segment_id) & (columns.stream_id == stream_id) & (columns.started_ms == self.started_ms)
+            if connection.execute(stream_segment.update().where(mine).values(ended_ms=self.ended_ms)).rowcount:
+                return
+        values = {"stream_id": stream_id, "kind": self.kind, "started_ms": self.started_ms, "ended_ms": self.ended_ms}
+        self.segment_id = get_new_id(connection.execute(stream_segment.insert().values(values)))
 
 
 class SegmentLog:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from account_store.errors import UnavailableError
 from account_store.streams.leases import Leases
 from account_store.streams.registry import FAILED, RECONNECTING, RUNNING, STOPPED
-from account_store.streams.segments import MUSIC_UNKNOWN, SILENCE
-from account_store.streams.stream_tables import airing, stream, stream_gap
+from account_store.streams.segments import MUSIC_UNKNOWN, SILENCE, TALK, SegmentLog
+from account_store.streams.stream_tables import airing, stream, stream_gap, stream_segment
 from account_store.streams.traces import load_trace, save_traces
 from audio_recognition.matching import Matcher
 from outbound_http import Outbound
@@ -23,13 +24,14 @@ from stream_monitor.clock import SampleClock
 from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.listener import SharedResources
 from stream_monitor.meters import Meters
+from stream_monitor.play import Play
 from stream_monitor.trace import Trace
 from stream_monitor.worker import Worker
 from stream_monitor.write_queue import BatchWriter
 from tests.conftest import run_module
 from tests.stream_monitor.conftest import EPOCH_MS, LENGTHS, Songs
 from tests.stream_monitor.servers import ok, serving
-from tests.stream_monitor.shows import RATE, Part, agrees, sound
+from tests.stream_monitor.shows import RATE, Part, agrees, sound, track
 from tests.stream_monitor.sounds import encoded
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -288,6 +290,45 @@ def test_writer_writes_each_stream_under_its_lease_and_loses_no_others(accounts:
     good.post(write)
     writer.flush()
     assert written.count(ids[0]) == 2
+
+
+def test_findings_of_an_undone_transaction_are_written_again_and_touch_no_other_stream(accounts: Accounts) -> None:
+    account_id = accounts.create("radio").account_id
+    ids = sorted(accounts.streams.create(account_id, f"https://radio.example/{n}", "Radio").stream_id for n in range(2))
+    leases = {one.stream_id: one for one in Leases(accounts.engine, "writer", 10).claim()}
+    writer = BatchWriter(accounts.engine, Meters())
+    first, second = (writer.open_queue(leases[one]) for one in ids)
+    talk, silence = SegmentLog(), SegmentLog()
+    faults: list[Exception] = [UnavailableError("the disk is full")]
+
+    def fail_once(_connection: Connection, _stream_id: str) -> None:
+        if faults:
+            raise faults.pop()
+
+    talk.note(TALK, 0, 5_000, first.post)
+    silence.note(SILENCE, 0, 5_000, second.post)
+    second.post(fail_once)
+    with pytest.raises(UnavailableError):
+        writer.flush()
+    writer.flush()
+    plays = [Play(track(number, 30.0), [], EPOCH_MS, EPOCH_MS, EPOCH_MS + 5_000, 0.9) for number in (1, 2)]
+    faults.append(ValueError("a bug"))
+    first.post(plays[0].write_start)
+    first.post(fail_once)
+    second.post(plays[1].write_start)
+    writer.flush()
+    plays[0].heard_ms = EPOCH_MS + 20_000
+    for write in (plays[0].write_progress, plays[0].write_end):
+        first.post(write)
+    talk.note(TALK, 5_000, 9_000, first.post)
+    writer.flush()
+    with accounts.engine.connect() as connection:
+        columns = (stream_segment.c.stream_id, stream_segment.c.kind, stream_segment.c.ended_ms)
+        segments = connection.execute(select(*columns).order_by(columns[0])).all()
+        query = select(airing.c.stream_id, airing.c.recording_id, airing.c.duration_seconds, airing.c.ended_at.is_(None))
+        aired = connection.execute(query.order_by(airing.c.recording_id)).all()
+    assert segments == [(ids[0], TALK, 9_000), (ids[1], SILENCE, 5_000)]
+    assert aired == [(ids[0], 1, 20, False), (ids[1], 2, 5, True)]
 
 
 def test_command_prints_the_error(tmp_path: Path) -> None:
