@@ -244,7 +244,7 @@ class Listener:
         before = self._tracker.play
         try:
             self._tracker.look(buffer, clock)
-            if self._tracker.play is not before:
+            if self._tracker.play not in (before, None):
                 self._shared.meters.airings.inc()
         except (MatcherUnavailableError, MatcherFailedError, NoSnapshotError) as error:
             self._shared.meters.questions.labels("failed").inc()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, has_row, start
+from account_store.streams.airings import SAME_AIRING_MS, Airing, Hearing, PlayedTrack, close, extend, has_row, move, start
 from stream_monitor.fades import LONGEST_FADE_MS
 
 if TYPE_CHECKING:
@@ -83,6 +83,13 @@ class Play:
         if abs(anchor_ms - self.anchor_ms) > SAME_AIRING_MS:
             self.anchor_ms = anchor_ms
 
+    def move_back(self, by_ms: int) -> None:
+        """Move all its times back."""
+        self.anchor_ms -= by_ms
+        self.started_ms -= by_ms
+        self.heard_ms -= by_ms
+        self.confirmed_ms -= by_ms
+
     def build_hearing(self) -> Hearing:
         """Return its present state in the form of the store."""
         return Hearing(self.anchor_ms, self.started_ms, max(self.heard_ms, self.started_ms), self.confidence, self.detections)
@@ -99,6 +106,10 @@ class Play:
     def write_end(self, connection: Connection, stream_id: str) -> None:
         """End its row, which may have been extended too far."""
         close(connection, self._find_row(connection, stream_id), self.heard_ms)
+
+    def write_times(self, connection: Connection, stream_id: str) -> None:
+        """Move its row to its times."""
+        move(connection, self._find_row(connection, stream_id), self.build_hearing())
 
     def _find_row(self, connection: Connection, stream_id: str) -> int:
         """Return the id of its row; make the row again if a fault undid the transaction that made it."""

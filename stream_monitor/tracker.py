@@ -64,6 +64,8 @@ _MIXED_ITEMS = round(FIRST_ITEM_SECONDS / 2 * ITEMS_PER_SECOND)
 """Items after the last one that is like a track which still have some of it in them."""
 _MOST_MIXED_MS = 7_000
 """Most time before the last sound of a track in which the next one can be told in it."""
+_SET_BACK_MS = 1_000
+"""Sound only adds time: if its end moves back by more than this, the machine's clock was set back."""
 _TRACED_MS = 300_000
 """A trace is ignored this long after its end."""
 _NEAR_ITEMS = 80
@@ -136,6 +138,8 @@ class Tracker:
         self._connected_ms = listened_ms
         """Start of the present connection."""
         self._is_first_connection = self._is_first_look = True
+        self._looked_samples = 0
+        """Samples of the present connection at the last decision."""
         self.listened_ms = listened_ms
         self.play: Play | None = None
         """The present or last play."""
@@ -155,6 +159,7 @@ class Tracker:
         if self.listened_ms - self._connected_ms > _UNDETECTED_MS:
             self._gap_began_ms = self.listened_ms
         self._is_first_look = True
+        self._looked_samples = 0
         if self.play is not None:
             self.play.place = None
 
@@ -167,7 +172,10 @@ class Tracker:
 
     def look(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         """Decide what plays. Errors of `match` pass through, after everything that needs no match is done."""
-        self.listened_ms = now_ms = clock.convert_sample(buffer.samples)
+        now_ms = clock.convert_sample(buffer.samples)
+        if now_ms < self.listened_ms - _SET_BACK_MS:
+            self._move_back(self.listened_ms - clock.convert_sample(self._looked_samples))
+        self.listened_ms, self._looked_samples = now_ms, buffer.samples
         # Only now, after TICK_SECONDS of arrivals, does the clock know when the connection began (clock.py).
         if self._is_first_look:
             self._connected_ms = clock.convert_sample(0)
@@ -186,6 +194,18 @@ class Tracker:
     def update_trace(self, buffer: FingerprintBuffer, clock: AirClock) -> None:
         """Keep the trace of sound that belongs to no play; call it between two decisions, too."""
         self.trace = None if self.is_following else Trace.of(buffer, clock, self._fresh_from)
+
+    def _move_back(self, by_ms: int) -> None:
+        """Continue under a clock that was set back. Times ahead of it would keep all plays until then from being found."""
+        self._listened_before_ms -= by_ms
+        self._gap_began_ms -= by_ms
+        self._connected_ms -= by_ms
+        if self.play is not None and self.play.is_open:
+            # The same airing at its new time: a second one would count the play twice.
+            self.play.move_back(by_ms)
+            self._queue.post(self.play.write_times)
+        else:
+            self.play = None
 
     def _follow(self, play: Play, buffer: FingerprintBuffer, clock: AirClock) -> bool:
         """Return whether the last play still plays, and extend it if so."""

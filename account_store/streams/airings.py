@@ -123,6 +123,15 @@ def close(connection: Connection, airing_id: int, ended_ms: int) -> None:
     stream_events.emit_track_ended(connection, _read_row(connection, airing_id))
 
 
+def move(connection: Connection, airing_id: int, hearing: Hearing) -> None:
+    """Move an airing to other times, because the clock was set back while it played."""
+    row, started_at = _read_row(connection, airing_id), _convert_time(hearing.started_ms)
+    values = {"started_at": started_at, **_build_columns(hearing)}
+    connection.execute(airing.update().where(airing.c.airing_id == airing_id).values(values))
+    for moment in (row.started_at, started_at):
+        _delete_packed_day(connection, row.stream_id, moment)
+
+
 def has_row(connection: Connection, airing_id: int, stream_id: str, recording_id: int) -> bool:
     """Return whether the row of that id is an airing of the recording on the stream: the id of an undone insert may be another's by now."""
     is_it = (airing.c.airing_id == airing_id) & (airing.c.stream_id == stream_id) & (airing.c.recording_id == recording_id)

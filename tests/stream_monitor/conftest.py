@@ -16,7 +16,7 @@ from audio_recognition.chromaprint import SAMPLE_RATE
 from audio_recognition.index.fingerprint_index import Index
 from audio_recognition.matching import Matcher
 from stream_monitor.catalog import read_references
-from stream_monitor.clock import SampleClock
+from stream_monitor.clock import AirClock, SampleClock
 from stream_monitor.fingerprint_buffer import FingerprintBuffer
 from stream_monitor.trace import Trace
 from stream_monitor.tracker import TICK_SECONDS, Tracker
@@ -90,14 +90,19 @@ class Heard:
         with self._engine.begin() as connection:
             write(connection, self.stream_id)
 
-    def hear(self, samples: NDArray[np.int16], at: float, *, is_killed: bool = False) -> None:
-        """Connect and send these samples (11025 Hz) from second `at` on, then end; `is_killed` ends its worker as well."""
-        buffer, clock = FingerprintBuffer(), SampleClock()
+    def hear(self, samples: NDArray[np.int16], at: float, *, is_killed: bool = False, set_back: tuple[float, float] | None = None) -> None:
+        """Connect and send these samples (11025 Hz) from second `at` on, then end; `is_killed` ends its worker as well.
+
+        `set_back`: after so many seconds of sound the machine's clock is set back by so many.
+        """
+        buffer, clock = FingerprintBuffer(), AirClock() if set_back else SampleClock()
         self.tracker.begin_connection()
         next_look = next_note = TICK_SECONDS * SAMPLE_RATE
         for start in range(0, len(samples), SAMPLE_RATE):
             buffer.feed(samples[start : start + SAMPLE_RATE])
-            clock.note_arrival(buffer.samples, EPOCH_MS + round((at + buffer.samples / SAMPLE_RATE) * 1000))
+            seconds = buffer.samples / SAMPLE_RATE
+            lost = set_back[1] if set_back and seconds > set_back[0] else 0.0
+            clock.note_arrival(buffer.samples, EPOCH_MS + round((at + seconds - lost) * 1000))
             if buffer.samples >= next_look:
                 next_look, next_note = next_look + TICK_SECONDS * SAMPLE_RATE, next_look + TICK_SECONDS * SAMPLE_RATE / 2
                 self.tracker.look(buffer, clock)

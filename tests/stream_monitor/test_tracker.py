@@ -249,3 +249,26 @@ def test_play_that_begins_late_after_another_starts_at_its_first_sound(heard: He
     parts = [Part(3, 30), Part(5, 28, 5), Part(TALK, 12)]
     heard.hear(samples(*parts), 0)
     assert agrees(heard.aired(), parts), heard.aired()
+
+
+@pytest.mark.parametrize("back", [20, 3600])
+@pytest.mark.parametrize("when", ["while a song plays", "between two workers", "in talk after a song"])
+def test_clock_set_back_loses_no_airing_and_counts_none_twice(heard: Heard, when: str, back: int) -> None:
+    parts = [SONG[1], SONG[3], Part(TALK, 35), SONG[2], SONG[4], Part(TALK, 15)]
+    whole = samples(*parts)
+    if when == "between two workers":
+        cut = 45 * SAMPLE_RATE
+        heard.hear(whole[:cut], 0, is_killed=True)
+        heard.other_worker()
+        heard.hear(whole[cut:], 45 - back)
+    else:
+        heard.hear(whole, 0, set_back=(45 if when == "while a song plays" else 100, back))
+    # In the order of the rows, not of the times: those overlap now.
+    aired = [
+        (row.recording_id, row.duration_seconds, row.ended_at is not None) for row in sorted(heard.rows(), key=lambda row: row.airing_id)
+    ]
+    lengths = [(song, round(LENGTHS[song])) for song in (1, 3, 2, 4)]
+    assert [one[0] for one in aired] == [one[0] for one in lengths], aired
+    assert all(abs(one[1] - two[1]) <= 3 and one[2] for one, two in zip(aired, lengths, strict=True)), aired
+    [last] = [start for song, start, _ in heard.aired() if song == 4]
+    assert abs(last - (30 + 38 + 35 + 22 - back)) <= 2
