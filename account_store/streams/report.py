@@ -97,7 +97,10 @@ class Airplay:
             yield np.unique(airings.recording_ids)
 
     def _find_active(self, since: datetime, until: datetime, *conditions: ColumnElement[bool]) -> list[ReportedStream]:
-        query = select(*_REPORTED).where(stream.c.created_at < until, *conditions)
+        # A stream that was registered just after `until` may have an airing that began just before it.
+        is_new = stream.c.created_at < until + _EARLIEST_START
+        has_aired = select(airing.c.airing_id).where(airing.c.stream_id == stream.c.stream_id, airing.c.started_at < until).exists()
+        query = select(*_REPORTED).where((stream.c.created_at < until) | (is_new & has_aired), *conditions)
         query = query.where(stream.c.stopped_at.is_(None) | (stream.c.stopped_at >= since))
         with connect_for_reads(self._engine) as connection:
             return [ReportedStream(*row) for row in connection.execute(query.order_by(stream.c.created_at, stream.c.stream_id))]
@@ -108,7 +111,7 @@ class Airplay:
         first, last = _count_days(since), _count_days(until - _ONE_SECOND)
         for start in range(0, len(streams), _TOGETHER):
             some = streams[start : start + _TOGETHER]
-            spans = {one.stream_id: (max(first, _count_days(one.created_at)), min(last, _get_last_day(one))) for one in some}
+            spans = {one.stream_id: (max(first, _get_first_day(one)), min(last, _get_last_day(one))) for one in some}
             days = self._read_packed_days(spans)
             for name in spans:
                 # Popped: the days of a stream are freed when its reader is done, not with the last of the group.
@@ -137,7 +140,7 @@ class Airplay:
         behind = {}
         for *reported, count in rows:
             one = ReportedStream(*reported)
-            first, last = _count_days(one.created_at), min(last_settled, _get_last_day(one))
+            first, last = _get_first_day(one), min(last_settled, _get_last_day(one))
             # A count suffices here; `_pack` finds out which days are missing.
             if count <= last - first:
                 behind[one.stream_id] = (first, last)
@@ -198,6 +201,8 @@ _REPORTED = (stream.c.stream_id, stream.c.name, stream.c.created_at, stream.c.st
 _TOGETHER = 16
 """Streams read together: airings of one time are together in the table. Some 10 MB for three months of unpacked days."""
 _ONE_SECOND = timedelta(seconds=1)
+_EARLIEST_START = timedelta(seconds=16)
+"""Time before the registration of a stream at which an airing may begin (tracker.py: 15 s), rounded up."""
 _EPOCH = date(1970, 1, 1)
 
 
@@ -212,6 +217,10 @@ def _cut_window(days: dict[int, bytes], since: datetime, until: datetime) -> Air
     started = starts + np.repeat(midnights, [count for _, count in contents])
     first, last = np.searchsorted(started, [int(since.timestamp()), int(until.timestamp())])
     return Airings(ids[first:last], started[first:last], lengths[first:last])
+
+
+def _get_first_day(one: ReportedStream) -> int:
+    return _count_days(one.created_at - _EARLIEST_START)
 
 
 def _get_last_day(one: ReportedStream) -> int:

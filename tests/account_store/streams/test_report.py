@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 """Time of the clock at its start."""
+MINUTE = timedelta(minutes=1)
 
 
 def midnight(days_ago: int) -> datetime:
@@ -75,7 +76,7 @@ def test_report_window_has_its_airings_whether_days_are_packed_or_not(
 
 
 def test_only_settled_days_are_packed_and_only_once(accounts: Accounts, clock: HandClock) -> None:
-    one = new_stream(accounts, created_at=midnight(10))
+    one = new_stream(accounts, created_at=midnight(10) + MINUTE)
     for day in range(6):
         air(accounts, one.stream_id, track(day), midnight(day) + timedelta(hours=3), 100)
     accounts.airplay.settle()
@@ -94,7 +95,7 @@ def test_only_settled_days_are_packed_and_only_once(accounts: Accounts, clock: H
 
 
 def test_settling_goes_back_to_the_beginning_and_ends_with_the_stream(accounts: Accounts, clock: HandClock) -> None:
-    one = new_stream(accounts, created_at=midnight(80))
+    one = new_stream(accounts, created_at=midnight(80) + MINUTE)
     accounts.airplay.settle()
     assert days_packed(accounts, one) == 79
     [account_id] = [row.account_id for row in [accounts.streams.get(_owner(accounts, one), one.stream_id)]]
@@ -110,7 +111,7 @@ def _owner(accounts: Accounts, one: ReportedStream) -> int:
 
 
 def test_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, clock: HandClock) -> None:
-    one = new_stream(accounts, created_at=midnight(5))
+    one = new_stream(accounts, created_at=midnight(5) + MINUTE)
     air(accounts, one.stream_id, track(1), midnight(4) + timedelta(hours=1), 100, ended=False)
     clock.move(days=3)
     assert rows(accounts, one, midnight(5), clock.now) == [(1, int((midnight(4) + timedelta(hours=1)).timestamp()), 100)]
@@ -121,7 +122,7 @@ def test_day_with_an_airing_that_goes_on_is_not_settled(accounts: Accounts, cloc
 
 
 def test_late_airing_is_in_the_report(accounts: Accounts) -> None:
-    one = new_stream(accounts, created_at=midnight(5))
+    one = new_stream(accounts, created_at=midnight(5) + MINUTE)
     air(accounts, one.stream_id, track(1), midnight(4), 100)
     accounts.airplay.settle()
     assert len(rows(accounts, one, midnight(5), NOW)) == 1
@@ -130,8 +131,19 @@ def test_late_airing_is_in_the_report(accounts: Accounts) -> None:
     assert [row[2] for row in rows(accounts, one, midnight(5), NOW)] == [100, 70]
 
 
+def test_airing_that_began_on_the_day_before_its_stream_was_registered_is_in_the_report(accounts: Accounts) -> None:
+    one = new_stream(accounts, created_at=midnight(3) + timedelta(seconds=5))
+    air(accounts, one.stream_id, track(1), midnight(3) - timedelta(seconds=10), 200)
+    for _ in ("before its day is packed", "afterwards"):
+        assert [row[0] for row in rows(accounts, one, midnight(4), NOW)] == [1]
+        assert accounts.airplay.list_streams(_owner(accounts, one), midnight(30), midnight(3)) == [one], "as a report of the month before"
+        assert [row[0] for row in rows(accounts, one, midnight(30), midnight(3))] == [1]
+        accounts.airplay.settle()
+    assert not accounts.airplay.is_behind.is_set()
+
+
 def test_packed_day_can_be_thrown_away(accounts: Accounts) -> None:
-    one = new_stream(accounts, created_at=midnight(5))
+    one = new_stream(accounts, created_at=midnight(5) + MINUTE)
     air(accounts, one.stream_id, track(1), midnight(4), 100)
     accounts.airplay.settle()
     before = rows(accounts, one, midnight(5), NOW)
