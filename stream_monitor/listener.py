@@ -291,8 +291,10 @@ class Listener:
         if isinstance(failure, DecoderError):
             self._shared.meters.decoder_failures.inc()
         log.info("a stream is not heard", stream_id=self._lease.stream_id, runtime_status=runtime_status, reason=str(failure))
-        self._queue.post(_build_gap_write(SOURCE, self._tracker.listened_ms, str(failure)))
-        self._set_status(runtime_status, str(failure))
+        # A server's own words may be in it, and PostgreSQL's text cannot hold NUL.
+        reason = str(failure).replace("\0", "\ufffd")
+        self._queue.post(_build_gap_write(SOURCE, self._tracker.listened_ms, reason))
+        self._set_status(runtime_status, reason)
 
     def _set_status(self, runtime_status: str, error: str | None = None) -> None:
         self.runtime_status = runtime_status

@@ -205,6 +205,7 @@ def test_lost_source_is_retried_and_leaves_a_gap(accounts: Accounts, songs: Inde
     [
         (ok("text/html") + b"<!DOCTYPE html><p>Listen!</p>", "127.0.0.1:*", "web page"),
         (b"HTTP/1.0 401 Unauthorized\r\n\r\n", "127.0.0.1:*", "password"),
+        (b"HTTP/1.0 401 No\0body\r\n\r\n", "127.0.0.1:*", "No\ufffdbody"),
         (ok(), "", "not allowed"),
     ],
 )
