@@ -52,7 +52,11 @@ class Target:
 
     def follow(self, location: str) -> str:
         """Return the absolute URL of a redirect. Check it like any other address."""
-        return urljoin(self.url, location.strip())
+        try:
+            return urljoin(self.url, location.strip())
+        # Brackets without an IPv6 address, or letters that become others. The check refuses it and says so.
+        except ValueError:
+            return location.strip()
 
 
 def parse_target(url: str) -> Target:

@@ -82,7 +82,8 @@ def choose_variant(body: str) -> str:
             described = _read_attributes(line)
         elif not line.startswith("#") and described is not None:
             bandwidth = described.get("BANDWIDTH", "")
-            variants.append((float(bandwidth) if bandwidth.isdigit() else float("inf"), described.get("AUDIO", ""), line))
+            is_number = bandwidth.isascii() and bandwidth.isdigit()
+            variants.append((float(bandwidth) if is_number else float("inf"), described.get("AUDIO", ""), line))
             described = None
     if not variants:
         raise LastingCaptureError("the HLS master playlist names no variant; give the address of another one")

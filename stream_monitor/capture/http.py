@@ -28,8 +28,10 @@ READ_SECONDS = 20.0
 """Limit without a single byte, after which the source has stalled."""
 _LARGEST_HEAD = 32 * 1024
 _PIECE = 16 * 1024
+_MOST_DIGITS = 18
 # Shoutcast answers `ICY 200 OK`. The reason may be missing (RFC 9112, 4).
 _STATUS = re.compile(rb"(?:HTTP/1\.[01]|ICY) +(\d{3})(?: +([^\r\n]*))?", re.IGNORECASE)
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;|$)")
 _PARTIAL = 206
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LASTING = {401: "it asks for a password", 403: "it refuses us", 410: "it is gone for good", 451: "it refuses us"}
@@ -51,6 +53,12 @@ class Head:
     def media_type(self) -> str:
         """The media type without parameters, in lower case; empty when there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def read_number(self, name: str) -> int | None:
+        """Return the number of bytes in a header; None if it is missing or no such number."""
+        text = self.headers.get(name, "")
+        # isdigit() alone accepts characters that int() refuses, such as superscripts; int() also refuses thousands of digits.
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 class Response:
@@ -110,8 +118,7 @@ class Response:
 
     def read_body(self, most: int, seconds: float) -> bytes:
         """Return the whole body. CaptureError: it is larger than `most` bytes, is cut short, or takes longer than `seconds`."""
-        length = self.head.headers.get("content-length", "")
-        wanted = int(length) if length.isdigit() and not self._is_chunked else None
+        wanted = None if self._is_chunked else self.head.read_number("content-length")
         body = bytearray()
         until = time.monotonic() + seconds
         # A server may keep the connection open although it was asked to close it: the length tells where the body ends.
@@ -139,10 +146,10 @@ class Response:
     def _read_chunk_length(self) -> bool:
         """Read the length of the next chunk; return False after the last one."""
         line = self._read_line() or self._read_line()  # each chunk ends with an empty line
-        try:
-            self._left = int(line.partition(b";")[0], 16)
-        except ValueError:
-            raise CaptureError(f"{self.target.authority} sent a broken answer (chunk length {line[:20]!r})") from None
+        length = _CHUNK.match(line)
+        if length is None:
+            raise CaptureError(f"{self.target.authority} sent a broken answer (chunk length {line[:20]!r})")
+        self._left = int(length[1], 16)
         return self._left > 0
 
     def _read_line(self) -> bytes:

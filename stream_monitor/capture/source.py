@@ -27,10 +27,9 @@ class Source:
         """Begin with `first`, the part of the body that was read already."""
         self._response = response
         self._first = first
-        interval = response.head.headers.get("icy-metaint", "")
+        interval = response.head.read_number("icy-metaint")
         # A wrong interval would cut holes into the sound. Without one the titles stay in, as packets that do not decode.
-        is_known = interval.isdigit() and 0 < int(interval) <= _LARGEST_INTERVAL
-        self._stripper = MetadataStripper(int(interval)) if is_known else None
+        self._stripper = MetadataStripper(interval) if interval is not None and 0 < interval <= _LARGEST_INTERVAL else None
 
     def read(self) -> bytes:
         """Return at least a byte of sound; empty at the end. CaptureError."""

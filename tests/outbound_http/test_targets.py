@@ -85,9 +85,11 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         ("//127.0.0.1/x", "http://127.0.0.1/x"),
         ("https://cdn.example/x ", "https://cdn.example/x"),
         ("?a=1", "http://radio.example:8000/dir/live?a=1"),
+        ("http://[::1/x ", "http://[::1/x"),
+        ("//ex\u2100mple.com/x", "//ex\u2100mple.com/x"),
     ],
 )
-def test_redirect_leads_to_an_absolute_address(location: str, leads_to: str) -> None:
+def test_redirect_leads_to_an_absolute_address_or_stays_unreadable(location: str, leads_to: str) -> None:
     assert parse_target("http://radio.example:8000/dir/live").follow(location) == leads_to
 
 

@@ -123,6 +123,11 @@ def test_variant_with_the_lowest_rate_is_taken_without_renditions() -> None:
         assert read_parts(f"{address}/master.m3u8") == [b"".join(TS)]
 
 
+def test_bit_rate_that_is_no_number_counts_as_the_highest() -> None:
+    master = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=\u00b2\n/no\n#EXT-X-STREAM-INF:BANDWIDTH=96000\n/yes\n"
+    assert hls_playlists.choose_variant(master) == "/yes"
+
+
 def test_discontinuity_begins_a_part_with_a_decoder_of_its_own(decoders: Decoders) -> None:
     head, segments = cut_mp4(SOUND, RATE, FRAMES)
     answers = ts_answers(names=["s0.ts", "s1.ts", "#EXT-X-DISCONTINUITY", '#EXT-X-MAP:URI="init.mp4"', "f0.m4s", "f1.m4s"])

@@ -79,11 +79,18 @@ def test_chunked_answers_are_put_together(size: int) -> None:
         assert everything(address) == SOUND
 
 
+@pytest.mark.parametrize("number", [b"\xb2", b"9" * 5000, b"-1", b""])
+def test_number_that_is_none_is_ignored(number: bytes) -> None:
+    with serving(always(ok().replace(b"\r\n\r\n", b"\r\nicy-metaint: " + number + b"\r\n\r\n") + SOUND)) as address:
+        assert everything(address) == SOUND
+
+
 @pytest.mark.parametrize(
     "playlist",
     [
         ok("audio/x-mpegurl") + b"#EXTM3U\r\n#EXTINF:-1,Radio\r\nlive.mp3\r\n",
         ok("text/plain") + b"\xef\xbb\xbf# first\n\n/live.mp3\n",
+        ok("audio/x-mpegurl") + "#EXTM3U\nhttp://[none/\n//ex\u2100mple.com/\nlive.mp3\n".encode(),
         ok("audio/x-scpls") + b"[playlist]\r\nNumberOfEntries=2\r\nFile1=/away.mp3\r\nTitle1=Radio\r\nFile2=/live.mp3\r\n",
     ],
 )
@@ -119,6 +126,8 @@ REFUSALS = {
     "answered 503 Busy": (b"HTTP/1.0 503 Busy\r\n\r\n", False),
     "redirects": (b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n", True),
     "not a radio or web server": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", True),
+    "an http or https address": (b"HTTP/1.0 302 Found\r\nLocation: http://[::1\r\n\r\n", True),
+    "chunk length b'-5'": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n" + SOUND, False),
     "hung up": (b"HTTP/1.0 200 OK\r\nContent-", False),
     "names no address": (ok("audio/x-scpls") + b"[playlist]\nNumberOfEntries=0\n", True),
     "playlists lead to playlists": (ok("audio/x-mpegurl") + b"#EXTM3U\n/again\n", True),
