@@ -73,6 +73,8 @@ class Response:
         self._is_chunked = "chunked" in head.headers.get("transfer-encoding", "").lower()
         self._left = 0
         """Bytes left of the present chunk."""
+        self._is_cut = False
+        """The connection ended before the last chunk."""
         connection.settimeout(READ_SECONDS)
 
     def __enter__(self) -> Self:
@@ -97,6 +99,7 @@ class Response:
         if self._left == 0 and not self._read_chunk_length():
             return b""
         piece = self._read_raw()
+        self._is_cut = not piece
         # The bytes after this chunk begin the next one.
         self._rest = piece[self._left :] + self._rest
         piece = piece[: self._left]
@@ -130,6 +133,8 @@ class Response:
             raise LastingCaptureError(f"{self.target.authority} sent more than {most // 2**20} MB where a part of an HLS stream should be")
         if wanted is not None and len(body) < wanted:
             raise CaptureError(f"{self.target.authority} hung up after {len(body)} of {wanted} bytes")
+        if self._is_cut:
+            raise CaptureError(f"{self.target.authority} hung up after {len(body)} bytes, before the end of its answer")
         return bytes(body)
 
     def _read_raw(self) -> bytes:
@@ -158,6 +163,7 @@ class Response:
             piece = self._read_raw()
             # A connection that ends here, or a line without an end, counts as the last chunk.
             if not piece or len(received) > _PIECE:
+                self._is_cut = True
                 return b"0"
             received += piece
         line, _, self._rest = received.partition(b"\n")

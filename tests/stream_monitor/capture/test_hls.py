@@ -18,7 +18,7 @@ from stream_monitor.capture.decoders import Decoders
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.source import open_source
 from tests.stream_monitor.capture.hls_server import PLAYLIST, cut_mp4, cut_ts, media, serving_named
-from tests.stream_monitor.servers import serving
+from tests.stream_monitor.servers import ok, serving
 from tests.stream_monitor.shows import RATE, song
 from tests.waiting import PATIENCE_SECONDS
 
@@ -121,6 +121,21 @@ def test_variant_with_the_lowest_rate_is_taken_without_renditions() -> None:
     master = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=900000\nbig.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=64000\nlive.m3u8\n"
     with serving_named({**ts_answers(), "/master.m3u8": (PLAYLIST, master.encode())}) as address:
         assert read_parts(f"{address}/master.m3u8") == [b"".join(TS)]
+
+
+def test_sound_of_a_default_rendition_without_an_address_is_in_its_variant() -> None:
+    master = """#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Comments",DEFAULT=NO,URI="comments.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="Main",DEFAULT=YES
+#EXT-X-STREAM-INF:BANDWIDTH=200000,AUDIO="a"
+main.m3u8
+"""
+    assert hls_playlists.choose_variant(master) == "main.m3u8"
+
+
+def test_title_with_a_line_separator_is_no_segment() -> None:
+    body = media(["s0.ts", "s1.ts"]).decode().replace(",\n", ",A\u2028B\x0bC\x85D\n")
+    assert [one.resource.url for one in hls_playlists.parse_media_playlist(body).segments] == ["s0.ts", "s1.ts"]
 
 
 def test_bit_rate_that_is_no_number_counts_as_the_highest() -> None:
@@ -320,6 +335,16 @@ def test_segment_without_end_and_one_cut_short_are_refused(monkeypatch: pytest.M
 
     with serving(answer) as address, pytest.raises(CaptureError, match="hung up after 10 of 500 bytes"):
         read_parts(f"{address}/live.m3u8")
+
+
+@pytest.mark.parametrize("rest", [b"400\r\nshort", b"5\r\nshort\r\n", b"5\r\nshort\r\n0"])
+def test_chunked_segment_cut_short_is_asked_for_again(rest: bytes) -> None:
+    playlist = ok(PLAYLIST) + media(["s0.ts"], target=1)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    whole = head + f"{len(TS[0]):x}\r\n".encode() + TS[0] + b"\r\n0\r\n\r\n"
+    answers = [head + rest, whole]
+    with serving(lambda connection, path: connection.sendall(playlist if path == "/live.m3u8" else answers.pop(0))) as address:
+        assert read_parts(f"{address}/live.m3u8") == [TS[0]]
 
 
 def test_closing_ends_a_wait_for_segments(monkeypatch: pytest.MonkeyPatch) -> None:

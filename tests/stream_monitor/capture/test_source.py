@@ -100,6 +100,11 @@ def test_playlists_lead_to_the_first_stream_that_answers(playlist: bytes) -> Non
         assert everything(f"{address}/list.m3u") == SOUND
 
 
+def test_name_of_a_playlist_counts_when_its_type_is_vague() -> None:
+    with serving(by_path(list=ok("text/plain") + b"/live.mp3\n", live=ok() + SOUND)) as address:
+        assert [everything(f"{address}/list.{end}") == SOUND for end in ("m3u", "m3u8", "M3U8?a=1")] == [True] * 3
+
+
 def test_redirects_are_followed() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: /list.pls\r\n\r\n"
     with serving(by_path(old=moved, list=ok("audio/x-scpls") + b"[playlist]\nFile1=live.mp3\n", live=ok() + SOUND)) as address:
