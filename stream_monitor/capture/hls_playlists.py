@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
+from stream_monitor.capture.playlists import list_lines
 
 _ATTRIBUTE: Final = re.compile(r'([A-Z0-9-]+)=("[^"]*"|[^",]*)')
 _LONGEST_SECONDS: Final = 60
@@ -73,10 +74,10 @@ def choose_variant(body: str) -> str:
     renditions: dict[str, list[dict[str, str]]] = {}
     variants: list[tuple[float, str, str]] = []
     described: dict[str, str] | None = None
-    for line in _list_lines(body):
+    for line in list_lines(body):
         if line.startswith("#EXT-X-MEDIA:"):
             found = _read_attributes(line)
-            if found.get("TYPE") == "AUDIO" and found.get("URI"):
+            if found.get("TYPE") == "AUDIO":
                 renditions.setdefault(found.get("GROUP-ID", ""), []).append(found)
         elif line.startswith("#EXT-X-STREAM-INF:"):
             described = _read_attributes(line)
@@ -91,7 +92,8 @@ def choose_variant(body: str) -> str:
     # The chosen variant may hold pictures alone, with its sound in a rendition.
     sounds = renditions.get(group, []) if group else []
     preferred = [one for one in sounds if one.get("DEFAULT") == "YES"] or sounds
-    return preferred[0]["URI"] if preferred else address
+    # RFC 8216, 4.3.4.2.1: the sound of a rendition without an address is in the variant itself.
+    return (preferred[0].get("URI") if preferred else None) or address
 
 
 def parse_media_playlist(body: str) -> MediaPlaylist:
@@ -100,7 +102,7 @@ def parse_media_playlist(body: str) -> MediaPlaylist:
     seconds, begins_anew, part, key, head = 0.0, False, None, None, None
     ends: dict[str, int] = {}
     """End of the last byte range by address: the next one may leave its offset out."""
-    for line in _list_lines(body):
+    for line in list_lines(body):
         name, _, value = line.partition(":")
         if name == "#EXTINF":
             seconds = _read_number(value.partition(",")[0])
@@ -132,10 +134,6 @@ def _read_header(read: MediaPlaylist, name: str, value: str) -> None:
         read.first_number = int(_read_number(value))
     elif name == "#EXT-X-ENDLIST":
         read.is_ended = True
-
-
-def _list_lines(body: str) -> list[str]:
-    return [line for one in body.splitlines() if (line := one.strip().lstrip("\ufeff"))]
 
 
 def _read_attributes(line: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ LARGEST_PLAYLIST = 2 * 1024 * 1024
 MEDIA_TYPES = frozenset(
     {"audio/x-mpegurl", "audio/mpegurl", "application/x-mpegurl", "application/vnd.apple.mpegurl", "audio/x-scpls", "application/pls+xml"}
 )
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _PLS_FILE = re.compile(r"^\s*File\d*\s*=\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -23,7 +24,7 @@ def is_playlist(media_type: str, path: str, head: bytes) -> bool:
         return True
     # A name alone decides only here: a stream may end in .m3u and still be sound.
     is_vague = media_type in ("", "text/plain", "application/octet-stream")
-    return is_vague and path.partition("?")[0].lower().endswith((".m3u", ".pls"))
+    return is_vague and path.partition("?")[0].lower().endswith((".m3u", ".m3u8", ".pls"))
 
 
 def is_hls(body: str) -> bool:
@@ -35,5 +36,9 @@ def parse_entries(body: str) -> list[str]:
     """Return the addresses of a playlist, in order, unchanged."""
     if "[playlist]" in body[:200].lower():
         return _PLS_FILE.findall(body)
-    lines = (line.strip().lstrip("\ufeff") for line in body.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
+    return [line for line in list_lines(body) if not line.startswith("#")]
+
+
+def list_lines(body: str) -> list[str]:
+    """Return the lines of a playlist that are not empty. `splitlines` would also cut titles, at characters such as U+2028."""
+    return [line for one in _LINE_END.split(body) if (line := one.strip().lstrip("\ufeff"))]
