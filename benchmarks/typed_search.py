@@ -24,6 +24,7 @@ import polars as pl
 from benchmarks.measurement import Run, measure
 from benchmarks.real_names import read_aliases, read_recordings
 from catalog_store.name_keys import build_title_keys
+from catalog_store.name_keys.variants import build_variants_expr
 from catalog_store.tables import TABLES
 from catalog_store.tables.files import TableWriter, list_parts
 from simulator.queries import find_answer_names
@@ -59,7 +60,7 @@ def write_tables(world: Path, folder: Path, real: list[RealRecording]) -> dict[s
         ],
         schema={"recording_id": pl.Int64, "title": pl.String, "variant": pl.String, "artist_credit": pl.String, "popularity": pl.Float64},
         orient="row",
-    ).with_columns(source_count=1, platform_count=1)
+    ).with_columns(variants=build_variants_expr(pl.col("variant")), source_count=1, platform_count=1)
     credits_ = pl.DataFrame(
         [(first + number, place, names[name], name) for number, one in enumerate(real) for place, name in enumerate(one.artists)],
         schema={"recording_id": pl.Int64, "position": pl.Int16, "artist_id": pl.Int64, "name": pl.String},

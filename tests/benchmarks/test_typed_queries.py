@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import zlib
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
-from benchmarks.real_names import read_aliases, read_recordings
-from benchmarks.typed_search import ABSENT, PARTS, read_queries
+from benchmarks.real_names import RealRecording, read_aliases, read_recordings
+from benchmarks.typed_search import ABSENT, PARTS, read_queries, write_tables
+from catalog_store.search.search_build import build_search
+from catalog_store.tables import TABLES
+from catalog_store.tables.files import read_table
+from tests.catalog_store.catalog_tables import make_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(("part", "bit"), [("development", 0), ("test", 1)])
@@ -42,3 +50,12 @@ def test_aliases_of_samples_name_other_spellings() -> None:
     aliases = read_aliases()
     assert "ボア" in aliases["BoA"]
     assert all(name not in others for name, others in aliases.items())
+
+
+def test_real_recordings_join_the_tables_that_search_is_built_from(tmp_path: Path) -> None:
+    made = make_tables(tmp_path / "world" / "work" / "catalog")
+    tables = write_tables(tmp_path / "world", tmp_path / "tables", [RealRecording(("Queen",), "Love of My Life (Live)", 0.5)])
+    build_search(tables, tmp_path / "search")
+    recordings = read_table(TABLES["recording"], tables["recording"])
+    assert recordings.height == read_table(TABLES["recording"], made["recording"]).height + 1
+    assert recordings["variants"].to_list()[-1] == [{"kind": "live", "name": None, "year": None}]
