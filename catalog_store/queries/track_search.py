@@ -18,6 +18,7 @@ from catalog_store.search.candidates import COMPARED_AT_ONCE, find_by_other_read
 from catalog_store.search.chance import Chance
 from catalog_store.search.line_comparison import LineComparison
 from catalog_store.search.line_query import read_line_query
+from catalog_store.search.pasted_texts import decode_pasted
 from catalog_store.search.query_names import read_query
 from catalog_store.search.reranker import MATCH_CLASSES, POSSIBLE, Comparison, Match
 
@@ -116,6 +117,9 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     # Nothing below is read for a query with a good answer, as most are.
     if max((match.score for match in found.values()), default=0.0) >= FAIR_SCORE:
         return _rank_possible_last(found)
+    decoded = request._replace(artist=decode_pasted(request.artist), title=decode_pasted(request.title))
+    if decoded != request:
+        return _find_matches(index, decoded, until)
     doubted = _doubt_common(index, request, found)
     found = {document: match for document, match in found.items() if document not in doubted}
     if request.min_class == POSSIBLE:

@@ -169,6 +169,19 @@ def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, a
     assert names(ask(index, artist, title))[:1] == [SONGS[number]]
 
 
+@pytest.mark.parametrize(
+    ("artist", "title", "number"),
+    [
+        ("The%20Rolling%20Stones", "I%20Can%27t%20Get%20No%20Satisfaction", 4),
+        ("The Rolling Stones", "&#40;I Can&rsquo;t Get No&#41; Satisfaction", 4),
+        ("Ария".encode().decode("latin-1"), "Кровь за кровь".encode().decode("latin-1"), 12),
+    ],
+)
+def test_query_pasted_with_an_encoding_finds_what_its_source_says(index: SearchIndex, artist: str, title: str, number: int) -> None:
+    [hit] = ask(index, artist, title, "fuzzy")
+    assert names([hit]) == [SONGS[number]]
+
+
 def test_part_of_a_title_is_possible_and_popular_ones_come_first(index: SearchIndex) -> None:
     hits = ask(index, "daft punk", "harder")
     assert names(hits) == [SONGS[7], SONGS[8]]
