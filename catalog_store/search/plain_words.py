@@ -22,6 +22,10 @@ _ROMAN = {
 }
 """Numerals of two letters and more; `i`, `v` and `x` are words."""
 
+_HIRAGANA = {katakana: katakana - 0x60 for katakana in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)}
+_KATAKANA = {hiragana: katakana for katakana, hiragana in _HIRAGANA.items()}
+"""Keyboards write one syllable in either: `すきやき` and `スキヤキ`."""
+
 _TERMS = {
     "symphony": "sinfonie symphonie sinfonia sinfonien symfonie simfonija симфония",
     "concerto": "konzert concert concierto konzerte concertos koncert concerti концерт",
@@ -93,7 +97,7 @@ _ENDINGS = ("konzert", "sonate", "sonaten", "quartett", "walzer")
 @lru_cache(maxsize=65_536)
 def read_plain_words(key: str) -> tuple[str, ...]:
     """Return the words of a key in one plain spelling; all of them when each would be left out."""
-    words = unify_spellings(key).split()
+    words = unify_spellings(key if key.isascii() else key.translate(_HIRAGANA)).split()
     plain: list[str] = []
     for place, word in enumerate(words):
         if word in _KEYS and words[place + 1 : place + 2] in _MODES:
@@ -142,8 +146,10 @@ def _split_catalogue(word: str) -> list[str]:
 
 
 def list_other_spellings(word: str) -> list[str]:
-    """Return other words that a plain word may stand for in a document: names of a number, a term in other languages."""
+    """Return other words that a plain word may stand for in a document: names of a number, a term in other languages, katakana."""
     others = [*NAMES_OF_NUMBERS.get(word, ()), *_TERMS.get(word, "").split()]
     if word in _PLAIN_TERMS:
         others += [_PLAIN_TERMS[word], *_TERMS[_PLAIN_TERMS[word]].split()]
+    if not word.isascii():
+        others.append(word.translate(_KATAKANA))
     return others
