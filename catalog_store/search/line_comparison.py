@@ -357,7 +357,7 @@ def _fit_name(asked: Field, name: Field) -> float:
     # The test of the whole text spares most names the building of runs.
     if len(asked.compact) >= _SHORTEST_PART and asked.compact in name.compact and asked.compact in name.runs:
         return _PART_OF_NAME
-    if len(asked.words) == 1 and len(asked.compact) <= _MOST_INITIALS and asked.compact in name.initials:
+    if asked.letters and len(asked.letters) <= _MOST_INITIALS and asked.letters in name.initials:
         return _INITIALS
     alike = _compare_spellings(asked.compact, name.compact)
     if alike or len(name.words) == 1:

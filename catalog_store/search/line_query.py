@@ -63,16 +63,20 @@ _SILENT_R = re.compile("(?<=[aeiou])r(?![aeiou])")
 
 
 class Field:
-    """One field or name: its key, its plain words, and all of it without spaces. The rest is built when it is asked for."""
+    """One field or name: its key, its plain words, all of it without spaces, and the letters that may be initials.
+
+    The rest is built when it is asked for.
+    """
 
     # Attributes and not `cached_property`, which takes a lock: a query asks for twenty of them.
-    __slots__ = ("_catalogue", "_halves", "_initials", "_line", "_runs", "compact", "key", "words")
+    __slots__ = ("_catalogue", "_halves", "_initials", "_line", "_runs", "compact", "key", "letters", "words")
 
     def __init__(self, key: str) -> None:
         """Read the words of a key."""
         self.key = key
         self.words = read_plain_words(key)
         self.compact = "".join(self.words)
+        self.letters = _join_letters(key) or (self.compact if len(self.words) == 1 else "")
         self._line: str | None = None
         self._runs: frozenset[str] | None = None
         self._initials: frozenset[str] | None = None
@@ -117,6 +121,12 @@ class Field:
             halves = self.key.split(" and ") if " and " in self.key else ()
             self._halves = tuple("".join(read_plain_words(half)) for half in halves if half) or (self.compact,)
         return self._halves
+
+
+def _join_letters(key: str) -> str:
+    """Return the letters of a key that has no longer words (`r h c p`), otherwise an empty text."""
+    letters = key.replace(" ", "")
+    return letters if 2 * len(letters) == len(key) + 1 else ""
 
 
 class Reading(NamedTuple):
@@ -238,6 +248,7 @@ def _select_words(vocabulary: Vocabulary, key: str, names: Sequence[str]) -> lis
     others += [half for word in plain if word.isdigit() and len(word) == _YEAR for half in (word[:2], word[2:])]
     if len(plain) <= _LONGEST_INITIALS:
         others.append("".join(plain))
+    others.append(_join_letters(key))
     for word in written:
         if not word.isascii():
             latin = romanise(word)

@@ -164,6 +164,9 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("mungo jerry", "in the summer time when the weather is high", 48),
         ("marvin gay", "aint no mountain", 10),
         ("キャリーパミュパミュ", "ふぁっしょんもんすたー", 49),
+        ("r.h.c.p.", "give it away", 3),
+        ("R H C P", "give it away", 3),
+        ("the rhcp", "give it away", 3),
     ],
 )
 def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
@@ -231,6 +234,7 @@ def test_unknown_version_leaves_the_plain_recording_first(index: SearchIndex, no
         ("joe walker", "happy"),
         ("jt", "happy"),
         ("conchita", "blue monday"),
+        ("r.h.c.p.", "happy"),
     ],
 )
 def test_names_of_different_recordings_find_nothing_together(index: SearchIndex, artist: str, title: str) -> None:
