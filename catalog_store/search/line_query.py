@@ -158,8 +158,9 @@ class LineQuery(NamedTuple):
 
 def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
     """Read both fields as typed; `names` is their reading as artist and title."""
-    # `nirvana smells like teen spirit` | `official music video`: the title field says nothing.
-    if FREE_WORDS.issuperset(names.title.split(" ")) and len(names.whole.split(" ")) > 1:
+    # `nirvana smells like teen spirit` | `official music video` or `-`: the title field says nothing.
+    says_nothing = FREE_WORDS.issuperset(names.title.split(" ")) or not any(map(str.isalnum, title))
+    if says_nothing and len(names.whole.split(" ")) > 1:
         title = artist
     artist_key = extract_words(_CHANNEL.sub("", fold(artist))) or names.whole
     # `PSY - X(강남) M/V`: a quote or bracket that joins words would hide them.

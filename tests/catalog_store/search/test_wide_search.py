@@ -167,6 +167,8 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("r.h.c.p.", "give it away", 3),
         ("R H C P", "give it away", 3),
         ("the rhcp", "give it away", 3),
+        ("Queen - Bohemian Rhapsody", "-", 9),
+        ("Queen - Bohemian Rhapsody", "???", 9),
     ],
 )
 def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
@@ -235,6 +237,7 @@ def test_unknown_version_leaves_the_plain_recording_first(index: SearchIndex, no
         ("jt", "happy"),
         ("conchita", "blue monday"),
         ("r.h.c.p.", "happy"),
+        ("queen", "-"),
     ],
 )
 def test_names_of_different_recordings_find_nothing_together(index: SearchIndex, artist: str, title: str) -> None:
