@@ -49,6 +49,9 @@ _HALVES = _PAIR = 2
 _LINE_SEPARATORS = re.compile(r" [-\u2013\u2014|] | by |: |\"")
 _PLACE = re.compile("(?:(?:track|disc|cd|side) )?[a-d]?[0-9]{1,2} (?=.)")
 """The place of a track on a record or in a folder: `A1. Artist - Title`, `Track 04`."""
+_TIMES = re.compile(r"(?:^|(?<=\s))[(\[]?[0-9]{1,3}(?::[0-9]{2}){1,2}(?:\.[0-9]+)?[)\]]?(?=\s|$)")
+"""When a track begins, and how long it is: `[1:02:33] Artist - Title`, `Title 3:41`. A title may have it too: `John 3:16`."""
+_BESIDE_TIMES = " .-\u2013\u2014|"
 _CHANNEL = re.compile(r"(?: ?vevo| ?official| - topic)$")
 _CATALOGUES = frozenset({"op", "bwv", "hwv", "k", "rv", "d", "hob", "woo"})
 _LONGEST_RUN = 4
@@ -171,8 +174,12 @@ def read_line_query(artist: str, title: str, names: QueryNames) -> LineQuery:
     # `Chappell Roan - Pink Pony Club`: what looks like a note behind the dash may be the title.
     if keys.variant and " - " in shown:
         readings.append(Reading(Field(extract_words(_BRACKETS.sub(" ", fold(shown)))), ""))
-    if place := _PLACE.match(keys.core):
-        readings.append(Reading(Field(keys.core[place.end() :]), variant))
+    cores = [keys.core]
+    if _TIMES.search(shown) and (timeless := _TIMES.sub(" ", shown).strip(_BESIDE_TIMES)):
+        shown = timeless
+        cores.append(build_title_keys(timeless).core)
+        readings.append(Reading(Field(cores[-1]), variant))
+    readings += [Reading(Field(core[place.end() :]), variant) for core in cores if (place := _PLACE.match(core))]
     # `『空に歌えば』【僕のヒーローアカデミア】`: a bracket may name the film.
     if keys.stem != keys.core:
         readings.append(Reading(Field(keys.stem), variant))

@@ -71,6 +71,7 @@ SONGS = [
     ("Oasis", "Wonderwall"),
     ("Mungo Jerry", "In the Summertime"),
     ("きゃりーぱみゅぱみゅ", "ファッションモンスター"),
+    ("Needtobreathe", "John 3:16"),
 ]
 
 
@@ -140,6 +141,7 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("killers", "mister bright side", 19),
         ("akashi teruko", "tanoshii waga pari", 27),
         ("bodyslam", "saeng sud tai", 28),
+        ("-", "scatman by scatman john", 29),
         ("killers", "mr brightside extended", 19),
         ("sid", "rein", 13),
         ("queens", "bohemian rhapsody live 1975", 9),
@@ -169,6 +171,12 @@ def names(hits: list[Hit]) -> list[tuple[str, str]]:
         ("the rhcp", "give it away", 3),
         ("Queen - Bohemian Rhapsody", "-", 9),
         ("Queen - Bohemian Rhapsody", "???", 9),
+        ("Radio Mix", "01:12:30 \u2013 Queen \u2013 Bohemian Rhapsody", 9),
+        ("Radio Mix", "7. [1:02:33] Queen - Bohemian Rhapsody", 9),
+        ("queen", "00:03:41.500 bohemian rhapsody", 9),
+        ("stones", "satisfaction ..... 3:41", 4),
+        ("need to breathe", "john 3:16 live", 50),
+        ("need to breathe", "john", 50),
     ],
 )
 def test_query_as_people_type_it_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
@@ -238,6 +246,7 @@ def test_unknown_version_leaves_the_plain_recording_first(index: SearchIndex, no
         ("conchita", "blue monday"),
         ("r.h.c.p.", "happy"),
         ("queen", "-"),
+        ("muse", "3:41"),
     ],
 )
 def test_names_of_different_recordings_find_nothing_together(index: SearchIndex, artist: str, title: str) -> None:
