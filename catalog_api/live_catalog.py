@@ -44,7 +44,7 @@ class LiveCatalog(LiveSnapshot[Catalog]):
             what=what,
             contents=contents,
             unread_folder=unread_folder,
-            absent=_build_no_catalog_error,
+            absent=self._build_absent_error,
             look_seconds=look_seconds,
             last_served=last_served,
         )
@@ -58,6 +58,8 @@ class LiveCatalog(LiveSnapshot[Catalog]):
         except ApiError:
             return PLATFORMS
 
-
-def _build_no_catalog_error() -> ApiError:
-    return ApiError("catalog_unavailable", "No catalog is published yet.", headers={"retry-after": "30"})
+    def _build_absent_error(self) -> ApiError:
+        # The reason names files and is in the log.
+        is_there = self.read_status().current is not None and self.refused is not None
+        detail = "The published catalog cannot be opened on the server." if is_there else "No catalog is published yet."
+        return ApiError("catalog_unavailable", detail, headers={"retry-after": "30"})

@@ -21,6 +21,7 @@ from catalog_store.errors import (
     BodyDamagedError,
     CatalogClosedError,
     DeadlineExceededError,
+    IndexDamagedError,
     InvalidCursorError,
     InvalidQueryError,
     TablesAbsentError,
@@ -175,6 +176,7 @@ _OF_STORES: dict[type[Exception], str] = {
 
 _DAMAGES: dict[type[Exception], tuple[str, str]] = {
     BodyDamagedError: ("catalog_unavailable", "The stored record is damaged on the server."),
+    IndexDamagedError: ("catalog_unavailable", "An index of the catalog is damaged on the server."),
     TablesDamagedError: ("provenance_unavailable", "The tables are damaged on the server."),
 }
 

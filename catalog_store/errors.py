@@ -39,6 +39,12 @@ class BodyDamagedError(CatalogError):
     code = "body_damaged"
 
 
+class IndexDamagedError(CatalogError):
+    """An index or a table of rows of the open snapshot cannot be read, or contradicts itself. Nothing of it is answered."""
+
+    code = "index_damaged"
+
+
 class SnapshotExistsError(CatalogError):
     """A snapshot of that id was published before: snapshots are never overwritten."""
 
@@ -122,6 +128,7 @@ ERRORS: tuple[type[CatalogError], ...] = (
     SnapshotInvalidError,
     SnapshotInconsistentError,
     BodyDamagedError,
+    IndexDamagedError,
     SnapshotExistsError,
     TransferError,
     UnfitDestinationError,

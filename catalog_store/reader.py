@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from polars.exceptions import ComputeError
 
 from catalog_store.cursors import DEFAULT_KEY, CursorCodec
-from catalog_store.errors import CatalogClosedError, NoSnapshotError, TablesAbsentError, TablesDamagedError
+from catalog_store.errors import CatalogClosedError, IndexDamagedError, NoSnapshotError, TablesAbsentError, TablesDamagedError
 from catalog_store.queries import browse as browse_queries
 from catalog_store.queries import (
     entity_lookups,
@@ -259,14 +259,17 @@ class Catalog:
     ) -> SearchPage:
         """Return recordings by artist and title of `min_class` or better.
 
-        InvalidQueryError for blank names, a limit out of range or an unknown class, InvalidCursorError.
+        InvalidQueryError for blank names, a limit out of range or an unknown class, InvalidCursorError, IndexDamagedError.
         """
         index = self._index
         if index is None:
             raise CatalogClosedError("the catalog was closed: open it again")
-        return track_search.search(
-            index, self._cursors, track_search.Request(artist, title, limit, cursor, min_class), deadline=self._deadline
-        )
+        request = track_search.Request(artist, title, limit, cursor, min_class)
+        try:
+            return track_search.search(index, self._cursors, request, deadline=self._deadline)
+        # Its files lead into each other by places: a wrong one is outside of a file, inside a letter or beside an empty name.
+        except (IndexError, UnicodeDecodeError, ZeroDivisionError) as error:
+            raise IndexDamagedError(f"search of {self.folder.name} contradicts itself: {error}: roll back, or publish again") from error
 
     def list_isrc_conflicts(self, *, isrc: str | None = None, limit: int = DEFAULT_LIMIT, cursor: str | None = None) -> ConflictPage:
         """Return codes that two recordings claimed, in order of the code; with a bare `isrc` only its conflicts.

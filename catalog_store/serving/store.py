@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from zstandard import ZstdError
 
-from catalog_store.errors import CatalogClosedError, DeadlineExceededError, SnapshotInvalidError
+from catalog_store.errors import CatalogClosedError, DeadlineExceededError, IndexDamagedError, SnapshotInvalidError
 from catalog_store.format_versions import require_readable
 from catalog_store.lists.list_index import ListIndex
 from catalog_store.serving.body_encoding import create_decompressor
@@ -39,6 +39,9 @@ _MAPPED_BYTES = 1 << 40
 _CACHE_KIB = 16_384
 """SQLite's page cache of a thread. It holds the inner pages of all tables of a hundred million recordings, so a lookup reads one page
 beyond the mapped ones."""
+
+_DAMAGES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+"""SQLite's codes for files that are gone, cut or overwritten. Others are errors of the statement."""
 
 _process = object()
 """The identity of this process: each fork gets a new object. Asking the kernel for the process id takes a tenth of a lookup."""
@@ -136,15 +139,16 @@ class ServingStore:
         return self.arrays.lists
 
     def fetch_rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of one statement; DeadlineExceededError when it takes too long."""
+        """Return all rows of one statement; DeadlineExceededError when it takes too long, IndexDamagedError."""
         session = self._get_session()
         session.deadline.until = time.monotonic() + self._deadline
         try:
             return session.connection.execute(statement, parameters).fetchall()
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             # sqlite3 reports a progress handler that stops a statement only by this message.
             if "interrupted" in str(error):
                 raise DeadlineExceededError(f"a lookup took longer than {self._deadline:g} s") from error
+            _raise_damage(self._folder, error)
             raise
 
     def fetch_value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:  # noqa: ANN401 - SQLite values are of any type
@@ -203,9 +207,19 @@ class ServingStore:
         with self._lock:
             if self._closed:
                 raise CatalogClosedError("the catalog was closed: open it again")
-            session = _Session(self._folder, self.arrays)
+            try:
+                session = _Session(self._folder, self.arrays)
+            except sqlite3.DatabaseError as error:
+                _raise_damage(self._folder, error)
+                raise
             self._sessions.append(session)
             return session
+
+
+def _raise_damage(folder: Path, error: sqlite3.DatabaseError) -> None:
+    # The low byte is the code; the others give details. Errors of the module itself have none.
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGES:
+        raise IndexDamagedError(f"rows of {folder} cannot be read: {error}: roll back to another snapshot, or publish again") from error
 
 
 def _check_version(path: Path) -> None:

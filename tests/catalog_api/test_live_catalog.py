@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import threading
@@ -13,13 +14,16 @@ import pytest
 import structlog
 
 from catalog_api.live_catalog import LiveCatalog
-from catalog_api.problems import ApiError
+from catalog_api.problems import ApiError, render_problem
+from catalog_store.errors import IndexDamagedError
 from catalog_store.publisher import rollback
 from tests.catalog_store.editions import EDITIONS, copied, publish_editions
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from catalog_store.reader import Catalog
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +68,49 @@ def damage(file: Path) -> None:
     file.write_bytes(content)
 
 
+def search_a_track(catalog: Catalog) -> object:
+    body = next(body for number in range(1, 1000) if (body := catalog.read_track_body(number)))
+    track = json.loads(body)
+    return catalog.search(artist=track["artists"][0]["name"], title=track["title"])
+
+
 def test_catalog_is_unavailable_before_the_first_publish(tmp_path: Path) -> None:
     live = LiveCatalog(tmp_path)
     live.look()
     with pytest.raises(ApiError) as raised, live.hold():
         pass
-    assert raised.value.code == "catalog_unavailable"
+    assert (raised.value.code, raised.value.detail) == ("catalog_unavailable", "No catalog is published yet.")
     assert live.refused is not None
+
+
+def test_damaged_snapshot_is_not_called_unpublished(root: Path) -> None:
+    damage(root / "snapshots" / "first" / "serving" / "serving.sqlite")
+    live = LiveCatalog(root)
+    live.look()
+    with pytest.raises(ApiError, match="cannot be opened") as raised, live.hold():
+        pass
+    assert raised.value.code == "catalog_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("serving_base.sqlite", lambda catalog: catalog.find_artist(1)),
+        ("search/title_word.bin", search_a_track),
+    ],
+)
+def test_index_overwritten_while_it_is_served_is_unavailable_and_no_fault_of_the_server(
+    root: Path, live: LiveCatalog, name: str, ask: Callable[[Catalog], object]
+) -> None:
+    with live.hold() as catalog:
+        ask(catalog)
+        with (root / "snapshots" / "first" / "serving" / name).open("r+b") as file:
+            file.write(b"\xff" * os.fstat(file.fileno()).st_size)
+        with pytest.raises(IndexDamagedError, match="roll back") as raised:
+            ask(catalog)
+    answer = render_problem({"path": "/v1"}, raised.value)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    assert str(root).encode() not in answer.body
 
 
 def test_catalog_published_later_is_served(root: Path, tmp_path: Path) -> None:
