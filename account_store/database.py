@@ -77,6 +77,8 @@ def open_engine(url: URL) -> Engine:
         engine = _open_postgresql(url)
     else:
         path = str(url.database)
+        if Path(path).is_dir():
+            raise InvalidValueError(f"{path} is a folder; name a file: sqlite:///{path.rstrip('/')}/accounts.db")
         _keep_private(Path(path))
         # hide_parameters: errors reach logs, and parameters hold e-mails and hashes.
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_MS / 1000})

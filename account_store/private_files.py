@@ -6,6 +6,7 @@ such files.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -23,11 +24,14 @@ _OTHERS: Final = 0o077
 
 
 def make_private_file(file: Path) -> None:
-    """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible."""
+    """Make an empty private file, or narrow the rights of an existing one. OSError: neither is possible, or it is a folder."""
     try:
         # O_EXCL distinguishes a new file from an existing one, whose rights are narrowed and logged.
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
     except FileExistsError:
+        # The rights of a folder that is named by mistake are others' to use.
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder: name a file", str(file)) from None
         narrow(file)
     else:
         try:
@@ -43,6 +47,8 @@ def make_private_folder(folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(FOLDER_MODE)
     except FileExistsError:
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder: name one", str(folder)) from None
         narrow(folder)
     else:
         folder.chmod(FOLDER_MODE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from account_store import Accounts
+from account_store.errors import InvalidValueError
 from account_store.private_files import make_private_file, make_private_folder, narrow
 from catalog_api.uploads import Spool
 from tests.event_loops import await_result
@@ -40,6 +41,26 @@ def test_database_and_files_beside_it_are_private(tmp_path: Path, umask: int) ->
     assert mode(folder) == 0o700
     assert {"accounts.db", "accounts.db-wal", "accounts.db-shm", "accounts.db-turn"} <= set(found)
     assert set(found.values()) == {"0o600"}, umask
+
+
+def test_folder_named_as_a_database_is_refused_and_keeps_its_rights(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with pytest.raises(InvalidValueError, match=r"is a folder; name a file: sqlite:////.*/accounts.db"):
+        Accounts.open(f"sqlite:///{tmp_path}")
+    assert mode(tmp_path) == 0o755
+
+
+def test_file_in_place_of_a_folder_and_folder_in_place_of_a_file_keep_their_rights(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    file.chmod(0o644)
+    folder.chmod(0o755)
+    with pytest.raises(NotADirectoryError, match="file"):
+        make_private_folder(file)
+    with pytest.raises(IsADirectoryError, match="folder"):
+        make_private_file(folder)
+    assert (mode(file), mode(folder)) == (0o644, 0o755)
 
 
 def test_database_open_to_others_is_narrowed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
