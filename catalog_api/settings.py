@@ -132,7 +132,9 @@ class ApiSettings:
         str, "Header in which the load balancer writes the client's address as its last value. Empty: the address of the connection."
     ] = ""
     url_templates: Annotated[
-        dict[str, str], "The URL of a link for each platform, with `{id}` and, where the platform has one, `{slug}`."
+        dict[str, str],
+        "The URL of a link for each platform, with `{id}` and, where the platform has one, `{slug}`. One of another site also replaces the"
+        " addresses that `/v1/tracks/links?url=` knows for the platform.",
     ] = field(default_factory=dict)
 
 
