@@ -16,6 +16,9 @@ import httpx
 if TYPE_CHECKING:
     from outbound_http.guard import Outbound
 
+REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""Errors of a request beside OutboundError. UnicodeError: httpx decodes `xn--` names, also that of a redirect which nobody follows."""
+
 
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Resolves and checks a request's address, then sends the request to that very IP address."""

@@ -15,16 +15,16 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import httpx
-
 from outbound_http import OutboundError
-from outbound_http.transport import open_guarded_client
+from outbound_http.transport import REQUEST_ERRORS, open_guarded_client
 from webhook_delivery import schedule
 from webhook_delivery.queue import Outcome
 from webhook_delivery.signing import sign_headers
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    import httpx
 
     from account_store.clock import Clock
     from outbound_http import Outbound
@@ -77,7 +77,7 @@ class Sender:
             error = f"no whole answer within {self._deadline_seconds:g} s"
         except OutboundError as failure:
             error = str(failure)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ssl.SSLError) as failure:
+        except (*REQUEST_ERRORS, OSError, ssl.SSLError) as failure:
             error = f"{type(failure).__name__}: {failure}"
         duration_ms = round(1000 * (time.monotonic() - began))
         return Outcome(duration_ms, status, error and error[:LONGEST_ERROR], excerpt, status == HTTPStatus.GONE, requested_rest)

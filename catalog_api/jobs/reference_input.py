@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import httpx
-
 from catalog_api.jobs.job_input import InvalidInputError
 from outbound_http import OutboundError
-from outbound_http.transport import open_guarded_client
+from outbound_http.transport import REQUEST_ERRORS, open_guarded_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +25,7 @@ def fetch_input(outbound: Outbound, url: str, folder: JobFolder, *, largest: int
     """Write what the address holds as the input. InvalidInputError: it is refused, fails, or holds more than `largest` bytes."""
     try:
         asyncio.run(asyncio.wait_for(_fetch(outbound, url, folder, largest, after_part), FETCH_SECONDS))
-    except (OutboundError, httpx.HTTPError) as error:
+    except (OutboundError, *REQUEST_ERRORS) as error:
         raise InvalidInputError(f"the address cannot be read: {str(error) or type(error).__name__}") from error
     except TimeoutError:
         raise InvalidInputError(f"the address did not send everything within {FETCH_SECONDS:.0f} s") from None

@@ -35,6 +35,7 @@ NO_SUCCESS: dict[str, tuple[Behaviour, int | None, str]] = {
     "answers 304": (answers(304), 304, "answered 304"),
     "redirects": (answers(302, b"", "Location: http://127.0.0.1:1/"), 302, "redirects are not followed"),
     "redirects for good": (answers(308, b"", "Location: /other"), 308, "redirects are not followed"),
+    "redirects to a name that no one can decode": (answers(302, b"", "Location: http://xn--a/"), None, "InvalidCodepoint"),
     "is slow": (waits(LATE, answers(200)), None, "within"),
     "trickles its head": (trickles(OK, b"X-A: b\r\n", 0.05, 60), None, "within"),
     "trickles its body": (trickles(OK + b"Content-Length: 1000\r\n\r\n", b".", 0.05, 90), 200, "within"),
