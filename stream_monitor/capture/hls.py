@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
-from stream_monitor.capture.hls_playlists import Resource, Segment, choose_variant, is_master, parse_media_playlist
+from stream_monitor.capture.hls_playlists import Key, Resource, Segment, choose_variant, is_master, parse_media_playlist
 from stream_monitor.capture.http import request_stream
 from stream_monitor.capture.playlists import LARGEST_PLAYLIST
 
@@ -36,6 +36,7 @@ _TRIES: Final = 2
 _FETCH_SECONDS: Final = 30.0
 """Limit of one playlist, segment or key. A server that is slower cannot be followed."""
 _KEY_BYTES: Final = 16
+_MP4_BOXES: Final = (b"ftyp", b"styp", b"moov")
 
 
 class HlsSource:
@@ -92,7 +93,7 @@ class HlsSource:
                 self._waiting, self._has_begun = segment, False
                 return
             if segment.head is not None and segment.head != self._head:
-                yield self._fetch(segment.head)
+                yield self._fetch_head(segment.head)
             self._has_begun, self._head, self._next_number = True, segment.head, segment.number + 1
             yield self._fetch_segment(segment)
 
@@ -145,11 +146,16 @@ class HlsSource:
                 self._closing.wait(self._playlist.target_seconds / 2)
         if not data:
             raise CaptureError(f"segment {segment.number} of the HLS stream is empty")
-        return data if segment.key is None else self._decrypt(segment, data)
+        return self._decrypt(segment.resource.key, segment.number, data, f"segment {segment.number}")
 
-    def _decrypt(self, segment: Segment, data: bytes) -> bytes:
-        key = segment.key
-        assert key is not None  # noqa: S101 -- checked by the caller
+    def _fetch_head(self, head: Resource) -> bytes:
+        data = self._fetch(head)
+        # Some servers leave it in the clear behind a key.
+        return data if data[4:8] in _MP4_BOXES else self._decrypt(head.key, 0, data, "the header")
+
+    def _decrypt(self, key: Key | None, number: int, data: bytes, name: str) -> bytes:
+        if key is None:
+            return data
         if key.url not in self._keys:
             secret = self._fetch(Resource(key.url))
             if len(secret) != _KEY_BYTES:
@@ -158,13 +164,13 @@ class HlsSource:
                 )
             # One key: rotating ones come in order.
             self._keys = {key.url: secret}
-        vector = segment.number.to_bytes(_KEY_BYTES, "big") if key.vector is None else key.vector
+        vector = number.to_bytes(_KEY_BYTES, "big") if key.vector is None else key.vector
         opened = Cipher(algorithms.AES(self._keys[key.url]), modes.CBC(vector)).decryptor()
         padding = PKCS7(8 * _KEY_BYTES).unpadder()
         try:
             return padding.update(opened.update(data) + opened.finalize()) + padding.finalize()
         except ValueError:
-            raise CaptureError(f"segment {segment.number} of the HLS stream cannot be decrypted with its key") from None
+            raise CaptureError(f"{name} of the HLS stream cannot be decrypted with its key") from None
 
     def _fetch_playlist(self, url: str) -> tuple[Target, str]:
         with self._request(url, None) as response:

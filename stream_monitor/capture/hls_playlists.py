@@ -29,10 +29,11 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """An address as the playlist has it, and the bytes of it (offset, length); None: all."""
+    """An address as the playlist has it, the bytes of it (offset, length; None: all), and the key that opens them."""
 
     url: str
     part: tuple[int, int] | None = None
+    key: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,6 @@ class Segment:
     """A discontinuity: another encoder, or another programme, begins here."""
     head: Resource | None
     """The initialization section of fragmented MP4."""
-    key: Key | None
 
 
 @dataclass
@@ -115,13 +115,15 @@ def parse_media_playlist(body: str) -> MediaPlaylist:
         elif name == "#EXT-X-MAP":
             found = _read_attributes(line)
             address = found.get("URI", "")
-            head = Resource(address, _read_range(found["BYTERANGE"], address, ends) if "BYTERANGE" in found else None)
+            # RFC 8216, 4.3.2.5: an encrypted one needs a key with a vector, because it has no number.
+            head_key = key if key is not None and key.vector is not None else None
+            head = Resource(address, _read_range(found["BYTERANGE"], address, ends) if "BYTERANGE" in found else None, head_key)
         elif line.startswith("#"):
             _read_header(read, name, value)
         else:
-            resource = Resource(line, None if part is None else _read_range(part, line, ends))
+            resource = Resource(line, None if part is None else _read_range(part, line, ends), key)
             number = read.first_number + len(read.segments)
-            read.segments.append(Segment(number, resource, seconds, begins_anew, head, key))
+            read.segments.append(Segment(number, resource, seconds, begins_anew, head))
             begins_anew, part = False, None
     return read
 

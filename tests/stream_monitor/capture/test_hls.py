@@ -172,6 +172,17 @@ def test_aes_128_is_decrypted(*, has_vector: bool) -> None:
     assert asked.count("/key.bin") == 1
 
 
+@pytest.mark.parametrize("is_clear", [False, True])
+def test_header_behind_a_key_is_decrypted_unless_it_is_in_the_clear(*, is_clear: bool) -> None:
+    head, parts = cut_mp4(SOUND, RATE, FRAMES)
+    tags = [f'#EXT-X-KEY:METHOD=AES-128,URI="key.bin",IV=0x{VECTOR.hex()}', '#EXT-X-MAP:URI="head.mp4"']
+    answers = {f"/{number}.m4s": ("video/mp4", encrypt(data, VECTOR)) for number, data in enumerate(parts)}
+    answers |= {"/head.mp4": ("video/mp4", head if is_clear else encrypt(head, VECTOR)), "/key.bin": ("application/octet-stream", KEY)}
+    answers["/live.m3u8"] = (PLAYLIST, media([f"{number}.m4s" for number in range(len(parts))], *tags))
+    with serving_named(answers) as address:
+        assert read_parts(f"{address}/live.m3u8") == [head + b"".join(parts)]
+
+
 @pytest.mark.parametrize(
     ("tag", "message"),
     [
