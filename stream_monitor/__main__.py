@@ -36,6 +36,8 @@ METRICS_VARIABLE = "COMPANION_METRICS"
 CAPACITY = 150
 """Streams of one worker: about the load of one core."""
 REFUSED, UNREACHABLE = 1, 3
+SHORTEST_LEASE, LONGEST_LEASE = 1, 3600
+"""Seconds. A worker renews five times within a lease; a lease of 0 s would always be free for another worker."""
 _STACK_BYTES = 1024 * 1024
 """Stack of each stream's thread; the system's default is eight times as large."""
 
@@ -106,9 +108,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--lease-seconds",
         metavar="S",
-        type=float,
+        type=_parse_seconds,
         default=LEASE_SECONDS,
-        help="time after which another worker takes over (default %(default)s)",
+        help=f"time after which another worker takes over, {SHORTEST_LEASE} to {LONGEST_LEASE} (default %(default)s)",
     )
     metrics = os.environ.get(METRICS_VARIABLE)
     parser.add_argument(
@@ -123,6 +125,14 @@ def _parse_count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a number of streams; name at least 1")
     return number
+
+
+def _parse_seconds(text: str) -> float:
+    seconds = float(text)
+    # Not-a-number is in no range.
+    if not SHORTEST_LEASE <= seconds <= LONGEST_LEASE:
+        raise argparse.ArgumentTypeError(f"{text} is no length of a lease; name {SHORTEST_LEASE} to {LONGEST_LEASE} seconds")
+    return seconds
 
 
 if __name__ == "__main__":

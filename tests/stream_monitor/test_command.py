@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 
-from tests.conftest import ROOT
+import pytest
+
+from tests.conftest import ROOT, run_module
 
 NUMBERS = (0, 1, 1_000_003)
 PROGRAM = f"""
@@ -22,3 +24,9 @@ def test_worker_stays_on_one_of_the_cores_that_it_may_use() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
     cores = sorted(os.sched_getaffinity(0))
     assert done.stdout.splitlines() == [str(cores[number % len(cores)]) for number in NUMBERS]
+
+
+@pytest.mark.parametrize("seconds", ["0", "-5", "nan", "inf"])
+def test_length_of_a_lease_out_of_its_range_is_refused(seconds: str) -> None:
+    done = run_module("stream_monitor", "--catalog", "none", "--matcher-socket", "none", "--lease-seconds", seconds, check=False)
+    assert (done.returncode, f"{seconds} is no length of a lease; name 1 to 3600 seconds" in done.stderr) == (2, True), done.stderr
