@@ -69,7 +69,7 @@ class Feed:
     def sniff(self) -> str:
         """Return the format of the next bytes. LastingCaptureError: it is not a supported one."""
         # Silence takes a few hundred bytes a second: a format that is known early must not wait for more.
-        while (found := self._detect_format()) is None and len(self._held) < SNIFFED_BYTES and (piece := self._source.read()):
+        while (found := self._detect_format()) is None and len(self._held) < SNIFFED_BYTES and (piece := self._read_source()):
             self._held += piece
         if not self._held:
             raise CaptureError("the stream ended before any sound")
@@ -102,9 +102,7 @@ class Feed:
 
     def _fetch(self) -> bool:
         """Fetch more bytes; return False at the end of the source."""
-        data, self._held = self._held or self._source.read(), b""
-        if time.monotonic() - self._sound_at > SILENT_SECONDS:
-            raise CaptureError(f"the stream sends bytes, but no sound for {SILENT_SECONDS:.0f} s")
+        data, self._held = self._held or self._read_source(), b""
         # Before Ogg is split: an empty part of a link is not the end of the source.
         self._is_over = not data
         if self._links is not None and data:
@@ -112,6 +110,13 @@ class Feed:
             self._next = following or b""
         self._ready = data
         return not self._is_over
+
+    def _read_source(self) -> bytes:
+        data = self._source.read()
+        # Before the format is known, too: a server that sends a byte now and then would never be reported.
+        if time.monotonic() - self._sound_at > SILENT_SECONDS:
+            raise CaptureError(f"the stream sends bytes, but no sound for {SILENT_SECONDS:.0f} s")
+        return data
 
     def note_sound(self) -> None:
         """Note that the bytes read so far gave sound."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from audio_recognition.chromaprint import PHASES, SAMPLE_RATE, fingerprint
+from stream_monitor.capture import feed
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
 from stream_monitor.capture.ogg import OggLinks
 from stream_monitor.capture.sound import decode_sound
@@ -112,6 +114,21 @@ OTHER = {
 def test_bytes_without_sound_get_an_error_of_their_own(formats: str) -> None:
     with pytest.raises(LastingCaptureError, match=formats):
         heard(OTHER[formats])
+
+
+@pytest.mark.parametrize("start", [b"", b"OggS\0\2"], ids=["no format", "a format without sound"])
+def test_stream_that_trickles_without_sound_is_ended(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    class Trickle:
+        left = 40
+
+        def read(self) -> bytes:
+            time.sleep(0.05)
+            self.left -= 1
+            return start + b"\0" if self.left >= 0 else b""
+
+    monkeypatch.setattr(feed, "SILENT_SECONDS", 0.5)
+    with pytest.raises(CaptureError, match="sends bytes, but no sound"):
+        list(decode_sound(Trickle()))
 
 
 def test_empty_stream_and_a_picture_in_an_ogg_are_errors() -> None:
