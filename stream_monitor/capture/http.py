@@ -159,8 +159,12 @@ class Response:
 
     def _read_line(self) -> bytes:
         received = b""
+        until = time.monotonic() + READ_SECONDS
         while b"\n" not in received:
             piece = self._read_raw()
+            # The limit of each read alone would let a server send such a line for hours, a byte now and then.
+            if time.monotonic() > until:
+                raise CaptureError(f"{self.target.authority} sent no sound for {READ_SECONDS:.0f} s")
             # A connection that ends here, or a line without an end, counts as the last chunk.
             if not piece or len(received) > _PIECE:
                 self._is_cut = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from stream_monitor.capture.errors import CaptureError, LastingCaptureError
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from outbound_http import Outbound
     from stream_monitor.capture.http import Response
 
+TITLE_SECONDS = 20.0
+"""Longest time in which titles alone may arrive: a server that sends a long one slowly has stalled."""
 MOST_PLAYLISTS = 3
 """Playlists that lead to one another."""
 _MOST_ENTRIES = 8
@@ -33,11 +36,14 @@ class Source:
 
     def read(self) -> bytes:
         """Return at least a byte of sound; empty at the end. CaptureError."""
+        until = time.monotonic() + TITLE_SECONDS
         while True:
             data, self._first = self._first or self._response.read(), b""
             sound = self._stripper.feed(data) if self._stripper else data
             if sound or not data:
                 return sound
+            if time.monotonic() > until:
+                raise CaptureError(f"{self._response.target.authority} sent only titles for {TITLE_SECONDS:.0f} s")
 
     def begin_next(self) -> bool:
         """Return False: the bytes have one part."""

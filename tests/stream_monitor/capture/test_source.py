@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ import pytest
 
 from outbound_http import Outbound
 from outbound_http.allow_list import parse_allow_list
-from stream_monitor.capture import http
+from stream_monitor.capture import http, source
 from stream_monitor.capture.errors import CaptureError
 from stream_monitor.capture.source import open_source
 from tests.stream_monitor.servers import ok, serving
@@ -24,8 +25,8 @@ SOUND = bytes(range(256)) * 40
 
 def everything(url: str) -> bytes:
     read = b""
-    with closing(open_source(LOOPBACK, url)) as source:
-        while piece := source.read():
+    with closing(open_source(LOOPBACK, url)) as opened:
+        while piece := opened.read():
             read += piece
     return read
 
@@ -174,6 +175,27 @@ def test_stalled_server_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None
         over.set()
 
 
+TRICKLES = {
+    "sent only titles": ok("audio/mpeg", "icy-metaint: 10") + SOUND[:10] + b"\xff",
+    "sent no sound": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n" + SOUND[:10] + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("message", TRICKLES)
+def test_server_that_trickles_what_is_no_sound_is_disconnected(monkeypatch: pytest.MonkeyPatch, message: str) -> None:
+    monkeypatch.setattr(http, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(source, "TITLE_SECONDS", 0.5)
+
+    def trickle(connection: socket.socket, _path: str) -> None:
+        connection.sendall(TRICKLES[message])
+        for _ in range(60):
+            time.sleep(0.05)
+            connection.sendall(b"0")
+
+    with serving(trickle) as address, pytest.raises(CaptureError, match=message):
+        everything(address)
+
+
 def test_closing_from_another_thread_ends_a_read() -> None:
     over = threading.Event()
 
@@ -182,11 +204,11 @@ def test_closing_from_another_thread_ends_a_read() -> None:
         over.wait(PATIENCE_SECONDS)
 
     with serving(hold) as address:
-        source = open_source(LOOPBACK, address)
-        assert source.read() == SOUND[:10]
-        timer = threading.Timer(0.2, source.close)
+        opened = open_source(LOOPBACK, address)
+        assert opened.read() == SOUND[:10]
+        timer = threading.Timer(0.2, opened.close)
         timer.start()
         with suppress(CaptureError):  # an end or an error, as the system likes it
-            assert source.read() == b""
+            assert opened.read() == b""
         timer.join()
         over.set()
