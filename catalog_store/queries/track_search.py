@@ -115,11 +115,14 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
     query = read_query(request.artist, request.title)
     found = find_by_fields(index, query, until)
     # Nothing below is read for a query with a good answer, as most are.
-    if max((match.score for match in found.values()), default=0.0) >= FAIR_SCORE:
+    if _has_fair(found):
         return _rank_possible_last(found)
     decoded = request._replace(artist=decode_pasted(request.artist), title=decode_pasted(request.title))
     if decoded != request:
-        return _find_matches(index, decoded, until)
+        request, query = decoded, read_query(decoded.artist, decoded.title)
+        found = find_by_fields(index, query, until)
+        if _has_fair(found):
+            return _rank_possible_last(found)
     doubted = _doubt_common(index, request, found)
     found = {document: match for document, match in found.items() if document not in doubted}
     if request.min_class == POSSIBLE:
@@ -131,6 +134,10 @@ def _find_matches(index: SearchIndex, request: Request, until: float) -> dict[in
             possible[document] = max(match, possible.get(document, match), key=lambda one: one.score)
         found = {document: match for document, match in possible.items() if match.score >= LEAST_SCORE} | found
     return _rank_possible_last(found)
+
+
+def _has_fair(found: Mapping[int, Match]) -> bool:
+    return max((match.score for match in found.values()), default=0.0) >= FAIR_SCORE
 
 
 def _doubt_common(index: SearchIndex, request: Request, found: Mapping[int, Match]) -> dict[int, Match]:
