@@ -8,6 +8,7 @@ from catalog_store.cursors import Place
 from catalog_store.name_keys import build_name_key
 from catalog_store.queries.pages import check_limit
 from catalog_store.queries.tracks import find_survivor
+from catalog_store.search.pasted_texts import decode_pasted
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 from catalog_store.serving.store import SET_LIMIT
 
@@ -48,8 +49,13 @@ def find_ids_by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     """Return ids of the artists, labels or genres (`kind`) with a name of the same key, ascending; none for a blank name.
 
     An artist counts by its own name and by each name under which a recording or release credits it. By a name that a platform lists (an
-    alias, a sort name) it counts if nobody with recordings or releases has that name otherwise.
+    alias, a sort name) it counts if nobody with recordings or releases has that name otherwise. A name that nothing has as written may have
+    been copied with its encoding.
     """
+    return _find_ids(store, kind, name) or (_find_ids(store, kind, decoded) if (decoded := decode_pasted(name)) != name else [])
+
+
+def _find_ids(store: ServingStore, kind: str, name: str) -> list[int]:
     key = build_name_key(name.encode(errors="replace").decode())
     rows = store.fetch_rows(
         # A subquery and not a join: both tables are views of two layers, and a join of them takes twice as long.

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import random
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -78,6 +79,15 @@ def test_releases_of_a_title_are_those_of_the_artist_with_an_equal_name_key(code
             assert find_release_ids_by_name(coded.store, artist["name"].upper(), title) == ranked(wanted)
     assert find_release_ids_by_name(coded.store, "nobody", "Album") == []
     assert find_release_ids_by_name(coded.store, " ", "\ud800") == []
+
+
+def test_names_pasted_with_an_encoding_find_what_their_source_says(coded: Served) -> None:
+    for row in coded.rows["release"][:20]:
+        artist, title = row["artist_name"], row["title"]
+        wanted = find_release_ids_by_name(coded.store, artist, title)
+        assert wanted
+        assert find_release_ids_by_name(coded.store, quote(artist), quote(title)) == wanted
+        assert find_release_ids_by_name(coded.store, artist.encode().decode("latin-1"), title) == wanted
 
 
 def test_titles_that_share_a_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
