@@ -37,8 +37,9 @@ _FROM_TITLE, _STRANGER_BESIDE = 0.97, 0.9
 _OTHER_NAME, _GUEST = 0.995, 0.99
 """Factors of another name of an artist and of a guest: they order answers that fit equally well otherwise."""
 _SWAPPED = 0.97
-_BEGINNING, _PART, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.88, 0.82, 0.55
-"""Values of a title: the query begins it, is part of it, has words of it, holds it; both share words (up to _SHARED_MOST more)."""
+_BEGINNING, _PART, _UNFINISHED, _SCATTERED, _HELD, _SHARED = 0.93, 0.92, 0.91, 0.88, 0.82, 0.55
+"""Values of a title: the query begins it, is part of it, begins it without its last word finished, has words of it, holds it; both share
+words (up to _SHARED_MOST more)."""
 _HELD_MORE, _SHARED_MORE, _SHARED_CORE = 0.1, 0.3, 0.05
 _LEAST_HELD, _LEAST_HELD_STRICT, _LEAST_HELD_LONG, _LONG_TITLE = 0.35, 0.8, 0.6, 3
 _LEAST_SHARED, _LEAST_SHARED_OF_ONE, _LEAST_SHARED_WORDS = 0.55, 0.7, 2
@@ -46,7 +47,7 @@ _LEAST_ALIKE_WORD, _CORRECTED = 0.75, 0.96
 """The least likeness of a word with a typing error, and the factor of a title with such words."""
 _LEAST_ALIKE_ARTIST, _LEAST_ALIKE_TITLE, _LEAST_ALIKE_SOUND, _LEAST_ALIKE_CONSONANTS = 0.65, 0.68, 0.8, 0.6
 _SAME_SOUND_LATIN, _LEAST_ALIKE_LETTERS = 0.97, 0.4
-_SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND = 3, 3, 2
+_SHORTEST_PART, _SHORTEST_TYPO, _SHORTEST_SOUND, _SHORTEST_BEGINNING = 3, 3, 2, 4
 _SAME_SOUND, _TELLING_SOUND, _LEAST_ALIKE_VOWELS, _LEAST_ALIKE_VOWELS_OF_SHORT = 0.92, 4, 0.35, 0.5
 _MOST_INITIALS = 6
 _SURE_SOUND = 6
@@ -207,6 +208,9 @@ def _compare_titles(asked: Field, core: Field, artist_words: frozenset[str], *, 
     of_title = min(1.0, len(compact) / len(core.compact))
     if compact in core.runs or f" {' '.join(telling)} " in core.line:
         return _TitleFit(worth * (_BEGINNING if core.compact.startswith(compact) else _PART), "title_partial")
+    # `midnight runn`: who types has not finished the last word.
+    if _is_beginning(compact, core) and (of_title >= _LEAST_HELD_STRICT or not is_strict):
+        return _TitleFit(worth * _UNFINISHED, "title_partial", of_title=of_title)
     if known.issuperset(telling):
         value = 0.0 if is_strict and of_title < _LEAST_HELD_STRICT else worth * _SCATTERED
         return _TitleFit(value, "title_partial", of_title=of_title)
@@ -355,8 +359,8 @@ def _fit_name(asked: Field, name: Field) -> float:
     if name.compact in asked.runs and len(name.compact) > 1:
         return _NAMED
     # The test of the whole text spares most names the building of runs.
-    if len(asked.compact) >= _SHORTEST_PART and asked.compact in name.compact and asked.compact in name.runs:
-        return _PART_OF_NAME
+    if len(asked.compact) >= _SHORTEST_PART and asked.compact in name.compact and (part := _fit_part(asked.compact, name)):
+        return part
     if asked.letters and len(asked.letters) <= _MOST_INITIALS and asked.letters in name.initials:
         return _INITIALS
     alike = _compare_spellings(asked.compact, name.compact)
@@ -366,6 +370,17 @@ def _fit_name(asked: Field, name: Field) -> float:
     parts = name.halves if len(name.halves) > 1 else name.words if len(asked.words) == 1 else ()
     letter = asked.compact[:1]
     return _PART_OF_NAME * max((_compare_spellings(asked.compact, part) for part in parts if part[:1] == letter), default=0.0)
+
+
+def _fit_part(asked: str, name: Field) -> float:
+    """Return the value of a text that is in a name: whole words, or its beginning without the last word finished."""
+    if asked in name.runs:
+        return _PART_OF_NAME
+    return _UNFINISHED if _is_beginning(asked, name) else 0.0
+
+
+def _is_beginning(asked: str, name: Field) -> bool:
+    return len(asked) >= _SHORTEST_BEGINNING and name.compact.startswith(asked)
 
 
 def _compare_spellings(asked: str, name: str) -> float:

@@ -202,6 +202,22 @@ def test_part_of_a_title_is_possible_and_popular_ones_come_first(index: SearchIn
     assert {hit.match_class for hit in hits} == {"possible"}
 
 
+@pytest.mark.parametrize(
+    ("artist", "title", "number"),
+    [
+        ("the killers", "mr bri", 19),
+        ("mungo jerry", "in the sum", 48),
+        ("led zeppelin", "stairw", 5),
+        ("red ho", "give it away", 3),
+        ("conch", "rise like a phoenix", 41),
+    ],
+)
+def test_name_whose_last_word_is_not_finished_finds_its_recording_first(index: SearchIndex, artist: str, title: str, number: int) -> None:
+    hits = ask(index, artist, title)
+    assert names(hits)[0] == SONGS[number]
+    assert hits[0].match_class == "possible"
+
+
 def test_possible_answers_stand_behind_all_others(index: SearchIndex) -> None:
     for artist, title in (("daft punk", "harder better"), ("radiohead", "karma"), ("the killers", "brightside")):
         classes = [MATCH_CLASSES.index(hit.match_class) for hit in ask(index, artist, title)]
@@ -247,6 +263,8 @@ def test_unknown_version_leaves_the_plain_recording_first(index: SearchIndex, no
         ("r.h.c.p.", "happy"),
         ("queen", "-"),
         ("muse", "3:41"),
+        ("muse", "lo"),
+        ("rad", "karma police"),
     ],
 )
 def test_names_of_different_recordings_find_nothing_together(index: SearchIndex, artist: str, title: str) -> None:
