@@ -7,6 +7,7 @@ comparison in line_comparison.py.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from catalog_store.name_keys.spellings import unify_spellings
@@ -22,6 +23,8 @@ _ROMAN = {
 }
 """Numerals of two letters and more; `i`, `v` and `x` are words."""
 
+_WITHOUT = re.compile("(^| )w o(?= [a-z]{2})")
+"""`W/O You`, but not the letters of `W.O.L.D.`."""
 _HIRAGANA = {katakana: katakana - 0x60 for katakana in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)}
 _KATAKANA = {hiragana: katakana for katakana, hiragana in _HIRAGANA.items()}
 """Keyboards write one syllable in either: `すきやき` and `スキヤキ`."""
@@ -97,7 +100,11 @@ _ENDINGS = ("konzert", "sonate", "sonaten", "quartett", "walzer")
 @lru_cache(maxsize=65_536)
 def read_plain_words(key: str) -> tuple[str, ...]:
     """Return the words of a key in one plain spelling; all of them when each would be left out."""
-    words = unify_spellings(key if key.isascii() else key.translate(_HIRAGANA)).split()
+    if not key.isascii():
+        key = key.translate(_HIRAGANA)
+    elif "w o " in key:
+        key = _WITHOUT.sub(r"\1without", key)
+    words = unify_spellings(key).split()
     plain: list[str] = []
     for place, word in enumerate(words):
         if word in _KEYS and words[place + 1 : place + 2] in _MODES:

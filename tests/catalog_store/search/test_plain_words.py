@@ -29,10 +29,16 @@ from catalog_store.search.plain_words import list_other_spellings, read_plain_wo
         ("polonaise cis-moll opus 26", "Polonaise C sharp minor, Op. 26"),
         ("symphonie es-dur", "Symphony in E flat major".replace(" in", "")),
         ("the cat and the hat", "Cat Hat"),
+        ("me w/o you", "Me Without You"),
+        ("すきやき", "スキヤキ"),
     ],
 )
 def test_two_ways_to_write_a_title_have_the_same_plain_words(typed: str, shown: str) -> None:
     assert read_plain_words(build_title_keys(typed).core) == read_plain_words(build_title_keys(shown).core)
+
+
+def test_letters_of_an_abbreviation_are_no_words() -> None:
+    assert read_plain_words(build_title_keys("W.O.L.D.").core) == ("w", "o", "l", "d")
 
 
 def test_name_of_articles_alone_keeps_them() -> None:
