@@ -11,7 +11,7 @@ LATEST_YEAR = 2100
 same table."""
 
 _DATE = pl.Struct({"date": pl.String, "precision": pl.String})
-_SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[T\s-].*)?$"
+_SHAPE = r"^\s*(\d{4})(?:[-/. ](\d{1,2}))?(?:[-/. ](\d{1,2}))?(?:[TZ\s+-].*)?$"
 
 
 def parse_date(value: pl.Expr) -> pl.Expr:
