@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from catalog_store.folder_listing import list_tree
+from pipeline.dumps.errors import DumpError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -40,7 +41,8 @@ def is_checksum_file(name: str) -> bool:
 def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
     """Return file -> {algorithm: hash} of the checksum file `name` (path below the dump); the paths are below the dump, too.
 
-    A path that leads out of the dump (`/srv/out/a.tar`, `../a.tar`) means the file of that name beside the list.
+    A path that leads out of the dump (`/srv/out/a.tar`, `../a.tar`) means the file of that name beside the list. DumpError when lines
+    contradict each other.
     """
     folder, single = PurePosixPath(name).parent, _SINGLE_NAME.match(PurePosixPath(name).name)
     found: dict[str, dict[str, str]] = {}
@@ -58,8 +60,19 @@ def read_checksums(name: str, text: str) -> dict[str, dict[str, str]]:
             path = PurePosixPath(file)
             # Lists are often made on the server by absolute path. Taken literally, such a path would lead out of the landing folder.
             inside = path.name if path.is_absolute() or ".." in path.parts else path
-            found.setdefault(str(folder / inside), {})[algorithm] = digest.lower()
+            add_checksums(found, str(folder / inside), {algorithm: digest.lower()}, name)
     return found
+
+
+def add_checksums(found: dict[str, dict[str, str]], file: str, hashes: Mapping[str, str], name: str) -> None:
+    """Add what the checksum file `name` says of a file. Raises DumpError when another line or list said something else."""
+    known = found.setdefault(file, {})
+    for algorithm, digest in hashes.items():
+        # Nobody can say which of both is right. With the last one a stale list would win, or lose, by its name.
+        if known.setdefault(algorithm, digest) != digest:
+            raise DumpError(
+                f"{file}: published are two {algorithm} hashes, {known[algorithm]} and {digest} (in {name}); take out the wrong one"
+            )
 
 
 def read_published_checksums(folder: Path) -> dict[Path, dict[str, str]]:

@@ -21,7 +21,7 @@ import fsspec
 
 from catalog_store.file_transfer import is_http, is_local
 from pipeline.dumps.errors import DumpError
-from pipeline.dumps.landing.checksums import LARGEST_LIST_BYTES, is_checksum_file, read_checksums
+from pipeline.dumps.landing.checksums import LARGEST_LIST_BYTES, add_checksums, is_checksum_file, read_checksums
 from pipeline.dumps.landing.dump_dates import find_date, find_superseded
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def build_remote_files(file_system: Any, chosen: Mapping[str, Info], shown: Mapp
                 repr(sorted((file, sorted(hashes.items())) for file, hashes in hashes_by_file.items())).encode()
             ).hexdigest()
         for file, hashes in hashes_by_file.items():
-            published.setdefault(file, {}).update(hashes)
+            add_checksums(published, file, hashes, name)
     return [build_remote_file(file_system, name, info, published.get(name, {}), lines.get(name)) for name, info in chosen.items()]
 
 

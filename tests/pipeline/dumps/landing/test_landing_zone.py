@@ -206,6 +206,25 @@ def test_published_checksums_are_compared_in_every_spelling(tmp_path: Path, list
     assert not (tmp_path / "zone" / ".incoming").exists()
 
 
+@pytest.mark.parametrize("lists", [("A_CHECKSUM.txt", "SHA256SUMS"), ("SHA256SUMS", "a.csv.sha256"), ("SHA256SUMS", "SHA256SUMS")])
+@pytest.mark.parametrize("contents", [("right", "wrong"), ("wrong", "right")])
+def test_checksums_that_contradict_each_other_are_a_problem_that_names_both(
+    lists: tuple[str, str], contents: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "up" / "2026-09-01"
+    deliver(folder, a__csv="right")
+    for name, content in zip(lists, contents, strict=True):
+        with (folder / name).open("a") as file:
+            file.write(f"{hashlib.sha256(content.encode()).hexdigest()}  a.csv\n")
+    refused = land(source(tmp_path / "up"), tmp_path / "zone")
+    assert (refused.status, refused.folder) == ("missing", None)
+    assert "a.csv: published are two sha256 hashes" in str(refused.problem)
+    assert f"(in {lists[1]})" in str(refused.problem)
+    (folder / lists[1]).write_text(f"{hashlib.sha256(b'right').hexdigest()}  a.csv\n")
+    (folder / lists[0]).write_text(f"{hashlib.sha256(b'right').hexdigest()}  a.csv\n")
+    assert land(source(tmp_path / "up"), tmp_path / "zone").status == "new"
+
+
 def test_a_dump_marked_broken_is_not_used_until_it_is_replaced(tmp_path: Path) -> None:
     deliver(tmp_path / "up" / "2026-08-01", a__csv="1")
     first = land(source(tmp_path / "up"), tmp_path / "zone")
