@@ -85,6 +85,9 @@ def stage_dump(
             if known and known.rows[main]:
                 raise DumpError(f"{dump}: {why}; fetch the dump again")
             out.warn(why)
+        # From the second dump on, `require_no_losses` notices.
+        if out.profile.rows["source_recording"] and not out.profile.filled["source_recording.artists"]:
+            out.warn("no recording names an artist; were the credits delivered?")
         if platform not in READ_IN_PLACE:
             reject_unread(dump, out.used, STAGED_TABLES[platform][0].name if main is None else main, out)
         for line in find_layout_warnings(known, out.profile):

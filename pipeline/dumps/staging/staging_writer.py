@@ -182,6 +182,13 @@ class StagingWriter:
         if rows:
             self.reject(entity, Reason.DOUBLED_ROW, source_file=table, place="whole table", field=table, value=f"{rows} rows")
 
+    def reject_keyless(self, entity: str, table: str, key: str, rows: int) -> None:
+        """Reject `rows` of a table of relations that have no (readable) `key` as one reject, and warn: they relate nothing."""
+        if rows:
+            value = f"{rows} rows without a key"
+            self.reject(entity, Reason.DANGLING_REFERENCE, source_file=table, place="whole table", field=key, value=value)
+            self.warn(f"table {table}: {rows} rows have no {key}, so they relate nothing")
+
     def write_rejects(self, frame: pl.DataFrame) -> None:
         """Record many rejects at once: columns of `reject` except `platform`; absent nullable ones become null."""
         if frame.is_empty():

@@ -80,6 +80,8 @@ _IGNORED = split_names("""
 """Known columns of the set that the catalog does not need."""
 REQUIRED_TABLES = ("bp_track", "bp_artist", "bp_artist_track")
 _ENTITY = {"bp_artist": "source_artist", "bp_label": "source_label", "bp_release": "source_release"}
+_CREDITS = (("source_recording", "bp_artist_track", "track_id"), ("source_release", "bp_artist_release", "release_id"))
+"""Tables of credits, with the key of the record that each credit belongs to."""
 _NO_TEXT = pl.lit(None, dtype=pl.String)
 _URL_SLUG = r"/(?:track|release)/([^/]+)/[0-9]+"
 _TABLE_FILE = re.compile(r"(bp_[a-z_]+?)(?:[_-][0-9][0-9_-]*)?\.csv(?:" + "|".join(map(re.escape, COMPRESSED_SUFFIXES)) + ")?")
@@ -110,6 +112,9 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
     store.has_references = True
     with open_duckdb(scratch / "csv_spill") as connection:
         loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
+        for entity, name, key in _CREDITS:
+            rows = connection.execute(f"SELECT count(*) FROM {name} WHERE trim(coalesce({key}, '')) = ''").fetchall()[0][0]
+            out.reject_keyless(entity, name, key, rows)
         for block in _read_nested(connection, "bp_track", "track_id", "bp_artist_track"):
             store.add("recording", _map_recordings(loaded["bp_track"].locate_rows(block)))
         for block in _read_nested(connection, "bp_release", "release_id", "bp_artist_release"):

@@ -263,10 +263,7 @@ def _reject_rows_without_keys(connection: duckdb.DuckDBPyConnection, out: Stagin
     for table, keys in _RELATIONS.items():
         counts = ", ".join(f"count(*) - count({_KEY.format(key)})" for key in keys)
         for key, lost in zip(keys, connection.execute(f"SELECT {counts} FROM {table}").fetchall()[0], strict=True):
-            if lost:
-                value = f"{lost} rows without a number"
-                out.reject(_ENTITIES[table], Reason.DANGLING_REFERENCE, source_file=table, place="whole table", field=key, value=value)
-                out.warn(f"table {table}: {value} in {key} relate nothing")
+            out.reject_keyless(_ENTITIES[table], table, key, lost)
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:

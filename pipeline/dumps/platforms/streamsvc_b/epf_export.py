@@ -184,7 +184,7 @@ def _write_rejects(table: str, name: str, rejects: pl.DataFrame, out: StagingWri
         out.count_read(entity, rejects.height)
     out.write_rejects(
         rejects.select(
-            entity=pl.lit(entity or _DEPENDENT.get(table, "source_genre")),
+            entity=pl.lit(entity or DEPENDENT.get(table, "source_genre")),
             severity=pl.lit("row" if entity else "field"),
             reason="reason",
             source_file=pl.lit(name),
@@ -196,7 +196,7 @@ def _write_rejects(table: str, name: str, rejects: pl.DataFrame, out: StagingWri
     )
 
 
-_DEPENDENT = {
+DEPENDENT = {
     "artist_song": "source_recording",
     "song_match": "source_recording",
     "song_popularity_per_genre": "source_recording",

@@ -13,7 +13,7 @@ import polars as pl
 from catalog_store.sql_text import quote_list
 from pipeline.dumps.fields.delivered_credits import CREDITS, join_names
 from pipeline.dumps.fields.lists import list_entries
-from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, export
+from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, DEPENDENT, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
 from pipeline.dumps.staging.record_checks import RowRule, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
@@ -47,6 +47,7 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
         connection.execute(
             f"CREATE VIEW music AS SELECT * FROM collection WHERE coalesce(trim(media_type_id, '[] '), '1') = '{MUSIC_MEDIA}'"
         )
+        _reject_rows_without_keys(connection, out)
         # The first row of an id in file order counts, as for every platform.
         duplicates = _find_duplicates(connection, "song")
         for block in _read_songs(connection):
@@ -77,6 +78,24 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, files: list[
     else:
         columns = ", ".join(f'NULL::VARCHAR AS "{column}"' for column in (*COLUMNS[table], "source_file"))
         connection.execute(f"CREATE VIEW {table} AS SELECT {columns}, NULL::BIGINT AS record, NULL::BIGINT AS position WHERE false")
+
+
+_RELATIONS = {
+    "artist_song": ("song_id", "artist_id"),
+    "artist_collection": ("collection_id", "artist_id"),
+    "song_match": ("song_id",),
+    "collection_match": ("collection_id",),
+    "genre_artist": ("artist_id",),
+    "genre_collection": ("collection_id",),
+}
+"""Tables whose rows only relate others, with the keys by which they are joined."""
+
+
+def _reject_rows_without_keys(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
+    for table, keys in _RELATIONS.items():
+        counts = ", ".join(f"count(*) - count(key({key}))" for key in keys)
+        for key, lost in zip(keys, connection.execute(f"SELECT {counts} FROM {table}").fetchall()[0], strict=True):
+            out.reject_keyless(DEPENDENT.get(table, "source_genre"), table, key, lost)
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:

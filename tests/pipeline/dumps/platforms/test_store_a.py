@@ -332,6 +332,15 @@ CSV_SET = {
 }
 
 
+def test_credits_without_a_track_or_release_are_rejected(stage: Callable[..., Tables]) -> None:
+    credits_ = {"bp_artist_track__csv": "artist_id,track_id\n10,1\n10,\n11,\n", "bp_artist_release__csv": "artist_id,release_id\n10,\n"}
+    found = stage(**CSV_SET | credits_)["reject"].filter(place="whole table").select("entity", "source_file", "field", "value")
+    assert set(found.rows()) == {
+        ("source_recording", "bp_artist_track", "track_id", "2 rows without a key"),
+        ("source_release", "bp_artist_release", "release_id", "1 rows without a key"),
+    }
+
+
 def test_the_csv_set_is_joined(stage: Callable[..., Tables]) -> None:
     tables = stage(**CSV_SET)
     recordings = tables["source_recording"]

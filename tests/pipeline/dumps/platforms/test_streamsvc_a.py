@@ -225,14 +225,21 @@ def test_rows_of_relations_that_lead_nowhere_are_rejected(write: Callable[[dict[
     found = tables["reject"].filter(reason="dangling_reference").select("entity", "source_file", "place", "field", "value").rows()
     file = "catalog.sqlite3" if write is write_sqlite else "{}.parquet"
     assert set(found) == {
-        ("source_genre", "artist_genres", "whole table", "artist_rowid", "1 rows without a number"),
+        ("source_genre", "artist_genres", "whole table", "artist_rowid", "1 rows without a key"),
         ("source_recording", file.format("tracks"), "rowid 1", "artists", "77"),
-        ("source_recording", "track_artists", "whole table", "artist_rowid", "1 rows without a number"),
-        ("source_recording", "track_artists", "whole table", "track_rowid", "2 rows without a number"),
+        ("source_recording", "track_artists", "whole table", "artist_rowid", "1 rows without a key"),
+        ("source_recording", "track_artists", "whole table", "track_rowid", "2 rows without a key"),
         ("source_release", file.format("albums"), "rowid 1", "artists", "66"),
-        ("source_release", "artist_albums", "whole table", "album_rowid", "1 rows without a number"),
+        ("source_release", "artist_albums", "whole table", "album_rowid", "1 rows without a key"),
     }
     assert tables["source_recording"]["artist_credit"].to_list() == ["Artist 1"]
+
+
+def test_first_dump_whose_credits_lead_nowhere_is_staged_with_warnings(tmp_path: Path) -> None:
+    world = dirty_world() | {"track_artists": [{"track_rowid": None, "artist_rowid": 1}] * 3}
+    said = stage_dump(PLATFORM, write_parquet(world, tmp_path / "dump"), tmp_path / "out").warnings
+    assert "table track_artists: 3 rows have no track_rowid, so they relate nothing" in said
+    assert "no recording names an artist; were the credits delivered?" in said
 
 
 def test_re_exports_with_other_names_and_text_values_are_read_alike(tmp_path: Path) -> None:

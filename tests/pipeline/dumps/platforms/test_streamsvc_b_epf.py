@@ -213,3 +213,20 @@ def test_a_cut_off_archive_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(DumpError, match="itunes20260715"):
         delivered(dirty_tables(), tmp_path, cut)
+
+
+def test_rows_of_relations_without_a_key_are_one_reject_per_table_and_key(tmp_path: Path) -> None:
+    tables = dirty_tables() | {
+        "artist_song": epf("artist_song", "2|11", "1|", "|12", "x|12"),
+        "artist_collection": epf("artist_collection", "1||1|1"),
+        "song_match": epf("song_match", "|usrc17607839|1"),
+        "genre_artist": epf("genre_artist", "17||1"),
+    }
+    rejects = delivered(tables, tmp_path)["reject"].filter(place="whole table", reason="dangling_reference")
+    assert set(rejects.select("entity", "source_file", "field", "value").rows()) == {
+        ("source_recording", "artist_song", "song_id", "1 rows without a key"),
+        ("source_recording", "artist_song", "artist_id", "2 rows without a key"),
+        ("source_release", "artist_collection", "collection_id", "1 rows without a key"),
+        ("source_recording", "song_match", "song_id", "1 rows without a key"),
+        ("source_genre", "genre_artist", "artist_id", "1 rows without a key"),
+    }
