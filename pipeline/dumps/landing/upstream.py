@@ -256,12 +256,18 @@ def _find_over_http(file_system: Any, root: str) -> dict[str, Info]:  # noqa: AN
             continue
         for info in listed:
             if info["type"] != "directory":
-                found[info["name"]] = info
+                if not _is_of_the_page(info["name"]):
+                    found[info["name"]] = info
             elif info["name"] not in folders and info["name"].startswith(folder) and not {".", ".."} & set(info["name"].split("/")):
                 folders.append(info["name"])
         if len(folders) > MOST_FOLDERS:
             raise DumpError(f"more than {MOST_FOLDERS:,} folders below the address: name the one that holds the dumps")
     return found
+
+
+def _is_of_the_page(address: str) -> bool:
+    """Return whether a link leads to the listing itself in another order (`?C=M;O=A`), or to a place in a page (`a.csv#top`)."""
+    return address.rpartition("/")[2].startswith("?") or "#" in address
 
 
 def require_folder(path: str) -> None:

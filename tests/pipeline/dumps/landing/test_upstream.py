@@ -236,6 +236,13 @@ def test_web_folders_are_listed_once_and_only_below_the_address() -> None:
     assert web.asked == ["http://x/up/", "http://x/up/sub/", "http://x/up/sub/gone/"]
 
 
+def test_links_that_sort_a_web_folder_are_no_files() -> None:
+    sorting = [f"http://x/{folder}?C={column};O=A" for folder in ("", "2026-09-01/") for column in "NMSD"]
+    day = [f"http://x/2026-09-01/{name}" for name in ("a.csv", "a.csv#top", "b.csv?version=2")]
+    web = Web({"http://x/": [*sorting[:4], "http://x/2026-09-01/"], "http://x/2026-09-01/": [*sorting[4:], *day]})
+    assert list(list_files(web, "http://x/")) == ["2026-09-01/a.csv", "2026-09-01/b.csv?version=2"]
+
+
 def test_web_address_that_is_not_found_is_reported() -> None:
     with pytest.raises(DumpError, match="nothing there: the address is not found"):
         list_files(Web({"http://x/up/": None}), "http://x/up")
