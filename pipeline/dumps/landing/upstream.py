@@ -336,7 +336,7 @@ def build_remote_file(
         return _build_local_file(name, info["name"], checksums or {}, lines)
     # HTML indexes show no sizes: one HEAD per chosen file asks for them.
     if info.get("size") is None:
-        info = {**info, **file_system.info(info["name"])}
+        info = {**info, **_ask_for_info(file_system, info["name"])}
     validators = tuple(f"{key}={info[key]}" for key in (*_ENTITY_TAGS, *_MODIFIED, *_OTHER_VALIDATORS) if info.get(key))
     return RemoteFile(
         info["name"],
@@ -349,6 +349,17 @@ def build_remote_file(
         modified=info.get("Last-Modified"),
         modified_at=_read_modified_at(info),
     )
+
+
+def _ask_for_info(file_system: Any, path: str) -> Info:  # noqa: ANN401
+    try:
+        info: Info = file_system.info(path)
+    except FileNotFoundError as error:
+        # fsspec says so of any answer but success: the cause tells a missing file from a forbidden one and from an overloaded server.
+        if isinstance(error.__cause__, Exception):
+            raise error.__cause__ from None
+        raise
+    return info
 
 
 def _build_local_file(name: str, path: str, checksums: Mapping[str, str], lines: str | None) -> RemoteFile:

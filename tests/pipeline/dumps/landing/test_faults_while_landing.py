@@ -177,3 +177,14 @@ def test_full_disk_ends_the_fetch_at_once_and_gives_the_room_back(upstream: Upst
         assert "No space left" in str(fetched(upstream, zone).problem)
     assert (len(calls), (zone / ".incoming").exists()) == (1, False)
     assert content(fetched(upstream, zone)) == b"n" * 3000
+
+
+def test_server_that_fails_for_a_file_is_named_with_its_answer_and_may_recover(upstream: Upstream, zone: Path) -> None:
+    upstream.files = {"2026-09-01/a.csv": b"one"}
+    upstream.broken_folders = {"2026-09-01/a.csv"}
+    refused = fetched(upstream, zone)
+    assert (refused.status, refused.is_transient) == ("missing", True)
+    assert "503, message='Service Unavailable'" in str(refused.problem)
+    assert "a.csv" in str(refused.problem)
+    upstream.broken_folders = set()
+    assert fetched(upstream, zone).status == "new"
