@@ -79,9 +79,13 @@ def is_in_file(name: str) -> bool:
 
 def _render_folder_macro(file_name: str, home: Path) -> str:
     # No function of DuckDB returns the place of a view's file. By default DuckDB spills beside the opened file, so that setting shows it.
-    opened, spill = "current_setting('temp_directory')", f"{file_name}.tmp"
+    # In a path with a question mark it has its suffix before that mark.
+    opened = r"regexp_replace(current_setting('temp_directory'), '\.tmp\?(.*)$', '?\1.tmp')"
+    spill = f"{file_name}.tmp"
     beside = f"CASE WHEN parse_filename({opened}) = {quote_text(spill)} THEN left({opened}, {-len(spill)}) END"
-    return f"CREATE MACRO {FOLDER_MACRO}() AS coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {quote_text(f'{home}/')})"
+    folder = f"coalesce(getvariable('{FOLDER_MACRO}') || '/', {beside}, {quote_text(f'{home}/')})"
+    # DuckDB takes `*`, `?` and `[` for patterns. A pattern also finds the parts of a copy of the snapshot in a folder of a similar name.
+    return f"CREATE MACRO {FOLDER_MACRO}() AS regexp_replace({folder}, '([*?[])', '[\\1]', 'g')"
 
 
 def _render_table(name: str, table: StoredTable) -> Iterator[str]:

@@ -115,6 +115,18 @@ def test_the_file_answers_from_any_folder_through_any_path(published: Path, tmp_
             assert Path(str(found)).samefile(moved)
 
 
+def test_copies_in_folders_with_characters_of_patterns_answer_with_their_own_rows(published: Path, tmp_path: Path) -> None:
+    names = ("a?b", "a*b", "a[xb]", "a[b", "a.tmp?b?", "axb", "ab")
+    moved = [shutil.copytree(published / "snapshots" / "first", tmp_path / name) for name in names]
+    for folder in moved:
+        with duckdb.connect(folder / "catalog.duckdb", read_only=True) as connection:
+            assert rows(connection, "SELECT count(*) FROM recording") == [(120,)], folder
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{folder}/catalog.duckdb' AS music (READ_ONLY)")
+            connection.execute(f"SET VARIABLE catalog_folder = '{folder}'")
+            assert rows(connection, "SELECT count(*) FROM music.recording") == [(120,)], folder
+
+
 def test_the_attached_file_answers_from_where_it_was_published(published: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{published}/current/catalog.duckdb' AS music (READ_ONLY)")
