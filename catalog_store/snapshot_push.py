@@ -144,7 +144,8 @@ class _Store:
         try:
             self._file_system.invalidate_cache()
             places = [str(path).rstrip("/").rpartition("/")[2] for path in self._file_system.ls(self._locate(SNAPSHOTS), detail=False)]
-            ids = sorted(name for name in places if ID_SHAPE.fullmatch(name) and name != live)
+            # The order of publishing, as `prune` of a catalog has it. What a killed push left has no manifest and goes first.
+            ids = sorted((name for name in places if ID_SHAPE.fullmatch(name) and name != live), key=self._find_place_in_order)
             # The live one counts, wherever a rollback has put it in the order.
             stale = ids[: max(0, len(ids) - (keep - 1))]
             for name in stale:
@@ -153,6 +154,13 @@ class _Store:
             self._report(f"warning: old snapshots in {self.address} cannot be removed: {error}: the next push tries again")
             return []
         return stale
+
+    def _find_place_in_order(self, snapshot_id: str) -> tuple[int, str, str]:
+        name = f"{SNAPSHOTS}/{snapshot_id}/{MANIFEST}"
+        with suppress(FileNotFoundError, SnapshotInvalidError):
+            manifest = decode_manifest(self._file_system.cat_file(self._locate(name)), f"{self.address}/{name}")
+            return manifest.sequence, manifest.created_at, snapshot_id
+        return 0, "", snapshot_id
 
     def _locate(self, name: str) -> str:
         return f"{self._root}/{name}"

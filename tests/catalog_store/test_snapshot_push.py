@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from catalog_store import remote_catalog
 from catalog_store.errors import PublishBusyError, SnapshotInvalidError, TransferError, UnfitDestinationError
 from catalog_store.file_lock import hold_lock
-from catalog_store.publisher import rollback
+from catalog_store.publisher import publish, rollback
 from catalog_store.snapshot import MANIFEST, read_manifest, verify
 from catalog_store.snapshot_pull import pull
 from catalog_store.snapshot_push import push
@@ -159,6 +159,18 @@ def test_old_snapshots_in_the_store_are_pruned_but_never_the_shown_one(source: P
     assert push(source, STORE, keep=1).pruned == ["second"]
     assert not store.exists("/catalogs/music/snapshots/second")
     assert pull(STORE, tmp_path / "node").snapshot == "first"
+
+
+def test_snapshots_in_the_store_are_pruned_in_the_order_of_publishing(
+    source: Path, store: MemoryFileSystem, tables: dict[str, Path]
+) -> None:
+    rollback(source, "second")
+    push(source, STORE, keep=3)
+    store.pipe_file("/catalogs/music/snapshots/zero/serving/serving.sqlite", b"left by a killed push")
+    for name in ("before-all", "another"):  # the clock that ids come from may have been wrong
+        publish(tables, source, snapshot_id=name, next_ids={})
+        pruned = push(source, STORE, keep=2).pruned
+        assert pruned == {"before-all": ["zero"], "another": ["second"]}[name]
 
 
 def test_a_damaged_manifest_in_the_store_is_replaced(source: Path, store: MemoryFileSystem, tmp_path: Path) -> None:
