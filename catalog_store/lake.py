@@ -76,12 +76,15 @@ def commit_snapshot(root: Path, snapshot: Snapshot, lake: Lake) -> dict[str, Any
 
 
 def list_builds(lake: Lake) -> dict[str, Any]:
-    """Return the versions of the lake, oldest first."""
-    return _run(lake, "list")
+    """Return the versions of the lake, oldest first; none without a lake, which is not made."""
+    find_interpreter()
+    return _run(lake, "list") if _exists(lake) else {"builds": []}
 
 
 def expire_versions(root: Path, lake: Lake, keep_days: int) -> dict[str, Any]:
-    """Forget versions that are older, merge small files and remove unused ones."""
+    """Forget versions that are older, merge small files and remove unused ones. FileNotFoundError without a lake."""
+    if not _exists(lake):
+        raise FileNotFoundError(f"no lake at {lake.database}: `lake commit` makes one")
     with hold_lock(root / _LOCK, PublishBusyError(f"another process writes the lake of {root}: wait for it, then try again")):
         return _run(lake, "expire", keep_days=keep_days)
 
@@ -119,9 +122,10 @@ def _list_changes(snapshot: Snapshot, committed: set[str]) -> list[list[object]]
 
 
 def _run(lake: Lake, action: str, **job: object) -> dict[str, Any]:
-    if not lake.data.startswith("s3://"):
+    # Only a commit makes a lake. The folder of a catalog may be mounted read-only for the others.
+    if action == "commit" and not lake.data.startswith("s3://"):
         Path(lake.data).mkdir(parents=True, exist_ok=True)
-    if lake.database.startswith("sqlite:"):
+    if action == "commit" and lake.database.startswith("sqlite:"):
         Path(lake.database.removeprefix("sqlite:")).parent.mkdir(parents=True, exist_ok=True)
     job |= {"action": action, "lake": lake.database, "data": lake.data, "s3": _read_s3_settings()}
     budget = get_budget()

@@ -82,6 +82,15 @@ def test_missing_environment_is_an_error_with_its_remedy(tmp_path: Path, monkeyp
         list_builds(Lake.find(tmp_path, None, None))
 
 
+def test_lake_that_is_not_there_is_neither_listed_nor_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(INTERPRETER, sys.executable)
+    lake = Lake.find(tmp_path, None, None)
+    assert list_builds(lake) == {"builds": []}
+    with pytest.raises(FileNotFoundError, match=r"no lake at sqlite:.*: `lake commit` makes one"):
+        expire_versions(tmp_path, lake, 30)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 def test_each_version_holds_exactly_the_rows_of_its_build(two_nights: tuple[Path, Lake]) -> None:
     root, lake = two_nights

@@ -104,6 +104,7 @@ def test_lake_that_runs_out_of_memory_runs_again_with_that_of_all_processes(
     writer.write_text(WRITER.format(jobs=jobs, said=said), encoding="ascii")
     writer.chmod(0o700)
     monkeypatch.setenv(INTERPRETER, str(writer))
+    (tmp_path / "lake.sqlite").touch()
     lake = Lake.find(tmp_path, f"sqlite:{tmp_path / 'lake.sqlite'}", f"{tmp_path / 'data'}/")
     with use_budget(NARROW):
         assert run_with_second_try("lake", CatalogResource(root=str(tmp_path)), lambda: list_builds(lake)) == {"builds": []}
