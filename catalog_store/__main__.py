@@ -23,6 +23,7 @@ from catalog_store.log_stream import guard_standard_error
 from catalog_store.snapshot import ROLES
 from catalog_store.snapshot_pull import KEPT_SNAPSHOTS, pull
 from catalog_store.snapshot_push import push
+from catalog_store.standard_output import AnswerLostError, print_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end_transfers()
         print("interrupted", file=sys.stderr)
         return 128 + int(stopped.args[0])
+    except AnswerLostError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except (CatalogError, OSError, ValueError) as error:
         print(f"error: {error}{_tell_live(options)}", file=sys.stderr)
         return 1
@@ -55,14 +59,14 @@ def pull_snapshot(options: argparse.Namespace) -> int:
     """Make the live snapshot of another machine the live one of this machine. Only files that are not here yet are fetched."""
     report = _start_report()
     done = pull(options.source, options.dest, role=options.role, keep=options.keep, reads_all=options.read_all, report=report)
-    print(json.dumps(asdict(done)))
+    print_answer(json.dumps(asdict(done)))
     return 0
 
 
 def push_snapshot(options: argparse.Namespace) -> int:
     """Make the live snapshot of this machine the live one of a store, from which other machines pull. Only new files are sent."""
     done = push(options.source, options.dest, role=options.role, keep=options.keep, sends_all=options.send_all, report=_start_report())
-    print(json.dumps(asdict(done)))
+    print_answer(json.dumps(asdict(done)))
     return 0
 
 
@@ -90,7 +94,7 @@ def run_lake(options: argparse.Namespace) -> int:
         answer = expire_versions(options.catalog, lake, options.keep_days)
     else:
         answer = list_builds(lake)
-    print(json.dumps(answer))
+    print_answer(json.dumps(answer))
     return 0
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from catalog_store.log_stream import guard_standard_error
+from catalog_store.standard_output import print_answer
 from pipeline.build.catalog_claim import CatalogBusyError, ClaimRecord, Holder, hold_claim
 from pipeline.dumps.landing.sources import SourcesError, find_sources
 from pipeline.engine.interruption import find_caught_signal, watch_signals
@@ -71,7 +72,7 @@ def build(options: argparse.Namespace) -> int:
         built = run_build(settings, relink=options.relink)
     except BuildFailedError as error:
         return _fail(f"{error}{_tell_live(options.catalog)}")
-    print(json.dumps(built))
+    print_answer(json.dumps(built))
     return 0
 
 
@@ -88,7 +89,7 @@ def reclassify(options: argparse.Namespace) -> int:
         built = run_reclassify(settings)
     except BuildFailedError as error:
         return _fail(f"{error}{_tell_live(options.catalog)}")
-    print(json.dumps(built))
+    print_answer(json.dumps(built))
     return 0
 
 
@@ -129,7 +130,7 @@ def evaluate(options: argparse.Namespace) -> int:
     """Compare a build's recordings, artists, releases and labels with the truth of the simulated world that it was built from."""
     from pipeline.linkage.evaluation import evaluate_build  # noqa: PLC0415
 
-    print(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))
+    print_answer(json.dumps(evaluate_build(options.catalog, options.truth), indent=1))
     return 0
 
 
@@ -139,7 +140,7 @@ def judge_golden_pairs(_: argparse.Namespace) -> int:
 
     result = judge(load_golden_pairs())
     rates = {name: f"precision {part.precision:.4f}, recall {part.recall:.4f}, {part.pairs} pairs" for name, part in result.parts.items()}
-    print(json.dumps({**rates, "wrong": {name: part.wrong for name, part in result.parts.items()}}, indent=1))
+    print_answer(json.dumps({**rates, "wrong": {name: part.wrong for name, part in result.parts.items()}}, indent=1))
     return 0
 
 
@@ -154,7 +155,7 @@ def explain_recording(options: argparse.Namespace) -> int:
             explanation = explain(BuildPaths(options.catalog, Settings.from_environment().overrides), options.key)
     except CatalogError as error:
         return _fail(str(error))
-    print(format_json(explanation) if options.json else format_text(explanation))
+    print_answer(format_json(explanation) if options.json else format_text(explanation))
     return 0
 
 
@@ -166,9 +167,9 @@ def list_snapshots(options: argparse.Namespace) -> int:
     if not (options.catalog / SNAPSHOTS).is_dir():
         return _fail(f"no catalog at {options.catalog}: it has no folder {SNAPSHOTS!r}; --catalog takes the folder that `build` was given")
     for snapshot in list_snapshots(options.catalog):
-        print(json.dumps(snapshot.describe()))
+        print_answer(json.dumps(snapshot.describe()))
     for name, reason in list_damaged_snapshots(options.catalog).items():
-        print(json.dumps({"id": name, "damaged": reason}))
+        print_answer(json.dumps({"id": name, "damaged": reason}))
     return 0
 
 
@@ -182,7 +183,7 @@ def roll_back(options: argparse.Namespace) -> int:
             live = rollback(options.catalog, options.to, role=options.role, contents=not options.sizes_only, report=log.info)
     except CatalogError as error:
         return _fail(f"{error}{_tell_live(options.catalog)}")
-    print(json.dumps(live.describe()))
+    print_answer(json.dumps(live.describe()))
     return 0
 
 
@@ -203,7 +204,7 @@ def verify(options: argparse.Namespace) -> int:
         require_invariants(found.folder, found.manifest, options.role)
     except CatalogError as error:
         return _fail(str(error))
-    print(json.dumps({**found.describe(), "role": options.role, "verified": True}))
+    print_answer(json.dumps({**found.describe(), "role": options.role, "verified": True}))
     return 0
 
 
@@ -227,7 +228,7 @@ def compare(options: argparse.Namespace) -> int:
             found = compare_snapshots(old, new)
     except CatalogError as error:
         return _fail(str(error))
-    print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    print_answer(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     return 0
 
 
@@ -236,7 +237,7 @@ def check_overrides(options: argparse.Namespace) -> int:
     from pipeline.linkage.overrides import report_overrides  # noqa: PLC0415
 
     for remark in report_overrides(options.check, options.catalog):
-        print(json.dumps(remark))
+        print_answer(json.dumps(remark))
     return 0
 
 
@@ -246,7 +247,7 @@ def derive_registry(options: argparse.Namespace) -> int:
     from pipeline.paths import BuildPaths  # noqa: PLC0415
 
     with _claim_catalog(options.catalog, "registry rebuild"):
-        print(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
+        print_answer(json.dumps(rebuild_registry(BuildPaths(options.catalog))))
     return 0
 
 
@@ -268,7 +269,7 @@ def back_up_state(options: argparse.Namespace) -> int:
     except (BackupError, AccountError, CatalogError) as error:
         return _fail(f"{error}\nThe backup before is still there." if has_older else str(error))
     snapshots = [snapshot.id for snapshot in saved.snapshots]
-    print(json.dumps({"created_at": saved.created_at, "snapshots": snapshots, "has_accounts": saved.has_accounts}))
+    print_answer(json.dumps({"created_at": saved.created_at, "snapshots": snapshots, "has_accounts": saved.has_accounts}))
     return 0
 
 
@@ -292,7 +293,7 @@ def restore_state(options: argparse.Namespace) -> int:
     except (BackupError, AccountError, CatalogError) as error:
         return _fail(str(error))
     live = restored.snapshots[-1].id if restored.snapshots and options.catalog else None
-    print(json.dumps({"created_at": restored.created_at, "live": live, "has_accounts": options.accounts is not None}))
+    print_answer(json.dumps({"created_at": restored.created_at, "live": live, "has_accounts": options.accounts is not None}))
     return 0
 
 

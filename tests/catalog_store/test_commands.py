@@ -61,6 +61,26 @@ def test_refused_pull_ends_with_1_and_the_reason(published: Path, tmp_path: Path
     assert err.endswith("The snapshot that was live before is still live.\n")
 
 
+# Processes: only they have a standard output that can be full or without a reader.
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_answer_that_cannot_be_written_is_told_from_work_that_failed(published: Path, tmp_path: Path, unbuffered: str) -> None:
+    pull = ["catalog_store", "pull", str(published), str(tmp_path / "node")]
+    for number, command in enumerate([pull, pull, ["pipeline", "snapshots", "--catalog", str(published)]]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open("/dev/full", "wb") if number == 0 else os.fdopen(writer, "wb") as out:  # noqa: PTH123 - a device or a pipe
+            environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+            done = subprocess.run(
+                [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            f"error: the answer cannot be written to standard output ({'Broken pipe' if number else 'No space left on device'}); "
+            "the command has done its work"
+        )
+    assert [snapshot.id for snapshot in list_snapshots(tmp_path / "node")] == ["first"]
+
+
 @pytest.mark.parametrize("options", [["--keep", "0"], ["--keep", "x"], ["--role", "builder"], []])
 def test_wrong_command_line_ends_with_2(options: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
