@@ -128,7 +128,9 @@ def open_store(address: str) -> tuple[Any, str]:
         return LocalFileSystem(), str(Path(address).absolute()).rstrip("/")
     _require_bare_address(address)
     options: dict[str, Any] = {}
-    if address.partition("://")[0] in _STORES_OF_S3:
+    if is_s3(address):
+        if not urlsplit(address).netloc:
+            raise TransferError(f"{address}: the address names no bucket: give s3://BUCKET/FOLDER")
         options["config_kwargs"] = {"connect_timeout": CONNECT_SECONDS, "read_timeout": SILENCE_SECONDS}
     try:
         file_system, root = fsspec.core.url_to_fs(address, **options)
@@ -137,6 +139,11 @@ def open_store(address: str) -> tuple[Any, str]:
     # Its listings are kept for the whole process, and a manifest changes under one name.
     file_system.invalidate_cache()
     return file_system, root.rstrip("/")
+
+
+def is_s3(address: str) -> bool:
+    """Return whether an address is one of S3, which has buckets and no folders."""
+    return address.partition("://")[0] in _STORES_OF_S3
 
 
 def try_often(transfer: Callable[[], Result], subject: str, report: Callable[[str], None]) -> Result:

@@ -23,7 +23,7 @@ from catalog_store.file_lock import hold_lock
 from catalog_store.file_transfer import is_http, is_local
 from catalog_store.pending_files import write_aside
 from catalog_store.published_snapshots import read_live_snapshot
-from catalog_store.remote_catalog import open_store, try_often
+from catalog_store.remote_catalog import is_s3, open_store, try_often
 from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, find_role, hash_file
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class _Store:
         if is_http(self._file_system):
             raise TransferError(f"{address}: HTTP servers are only read: push to s3:// or to the folder that the server shows")
         self._is_local = is_local(self._file_system)
+        # For a folder, s3fs would make a bucket that is not there: one whose name was mistyped.
+        self._has_folders = not is_s3(address)
         # Through the link, the manifest of the new snapshot would replace that of an old one, and leave neither whole.
         if self._is_local and Path(self._locate(CURRENT)).is_symlink():
             raise UnfitDestinationError(
@@ -127,12 +129,12 @@ class _Store:
         self._make_folder(name)
         place = self._locate(name)
         write = (lambda: _replace(Path(place), content)) if self._is_local else (lambda: self._file_system.pipe_file(place, content))
-        self._try(f"{name} to", write)
+        self._try_to_write(name, write)
 
     def send(self, file: Path, name: str) -> None:
         """Send a file."""
         self._make_folder(name)
-        self._try(f"{name} to", lambda: self._file_system.put_file(str(file), self._locate(name)))
+        self._try_to_write(name, lambda: self._file_system.put_file(str(file), self._locate(name)))
 
     def copy(self, source: str, name: str) -> None:
         """Copy a file inside of the store. FileNotFoundError when the source is gone."""
@@ -166,7 +168,14 @@ class _Store:
         return f"{self._root}/{name}"
 
     def _make_folder(self, name: str) -> None:
-        self._file_system.makedirs(self._locate(name).rpartition("/")[0], exist_ok=True)
+        if self._has_folders:
+            self._try(f"folder of {name} in", lambda: self._file_system.makedirs(self._locate(name).rpartition("/")[0], exist_ok=True))
+
+    def _try_to_write(self, name: str, transfer: Callable[[], Any]) -> None:
+        try:
+            self._try(f"{name} to", transfer)
+        except FileNotFoundError as error:  # a bucket that is not there
+            raise TransferError(f"{name} to {self.address}: {error}") from error
 
     def _try(self, subject: str, transfer: Callable[[], Any]) -> Any:  # noqa: ANN401 - fsspec has no types
         return try_often(transfer, f"{subject} {self.address}", self._report)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @contextmanager
 def serve_s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Yield a client of a new, empty server, to which the environment points."""
-    pytest.importorskip("s3fs")
+    s3fs = pytest.importorskip("s3fs")
     import boto3  # noqa: PLC0415 - comes with the optional S3 file system
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - three CPU seconds
 
@@ -25,6 +25,7 @@ def serve_s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         environment = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
         for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
             monkeypatch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()  # they know the server of the test before
         yield boto3.client("s3")
     finally:
         server.stop()

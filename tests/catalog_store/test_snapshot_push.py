@@ -249,3 +249,18 @@ def test_push_to_s3_is_pulled_from_there(source: Path, tmp_path: Path, monkeypat
         client.put_object(Bucket="catalogs", Key="music/current/manifest.json", Body=b"{")
         with pytest.raises(SnapshotInvalidError):
             pull("s3://catalogs/music", tmp_path / "node")
+
+
+@pytest.mark.slow
+def test_push_to_a_bucket_that_is_not_there_makes_none(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve_s3(monkeypatch) as client:
+        with pytest.raises(TransferError, match=r"snapshots/first/.* to s3://catalog/music: The specified bucket does not exist"):
+            push(source, "s3://catalog/music", keep=1)
+        assert "catalog" not in [bucket["Name"] for bucket in client.list_buckets()["Buckets"]]
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///music"])
+def test_address_without_a_bucket_is_refused(source: Path, tmp_path: Path, address: str) -> None:
+    for act in (lambda: push(source, address, keep=1), lambda: pull(address, tmp_path / "node")):
+        with pytest.raises(TransferError, match="names no bucket: give s3://BUCKET/FOLDER"):
+            act()
