@@ -16,6 +16,7 @@ from account_store.accounts import Accounts
 from account_store.commands import COMMANDS
 from account_store.errors import AccountError, UnavailableError
 from account_store.records import format_text, to_record
+from catalog_store.standard_output import AnswerLostError, print_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = json.dumps({"error": {"code": error.code, "message": str(error)}}) if options.json else f"error: {error}"
         print(message, file=sys.stderr)
         return UNREACHABLE if isinstance(error, UnavailableError) else REFUSED
-    if options.json:
-        for record in records:
-            print(json.dumps(record, ensure_ascii=False))
-    else:
-        print(format_text(records), end="")
+    try:
+        if options.json:
+            for record in records:
+                print_answer(json.dumps(record, ensure_ascii=False))
+        else:
+            print_answer(format_text(records).removesuffix("\n"))
+    except AnswerLostError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return REFUSED
     return 0
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,16 @@ def test_operator_sets_up_an_account_and_its_key(ask: Ask, url: str) -> None:
     assert opened.keys.find_caller(new["key"]) is None
     opened.close()
     assert "radio" in [one["name"] for one in ask("list-accounts")]
+
+
+def test_answer_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "account_store", "--accounts", f"sqlite:///{tmp_path}/accounts.db", "create-account", "radio"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: the answer cannot be written to standard output (No space left on device); the command has done its work\n"
+    )
 
 
 def test_statement_shows_the_month_by_day_and_key(ask: Ask, url: str) -> None:
