@@ -17,6 +17,7 @@ from pipeline.dumps.fields.duration_notations import parse_duration_ms
 from pipeline.dumps.platforms.store_a.version_4 import pair_genres
 from pipeline.dumps.readers.compressed_files import COMPRESSED_SUFFIXES
 from pipeline.dumps.readers.csv_tables import CsvForm, CsvTable, create_empty_table, load_table
+from pipeline.dumps.staging.keyless_relations import reject_keyless_rows
 from pipeline.dumps.staging.layout_expectations import split_names
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
 from pipeline.engine.duckdb_session import open_duckdb, stream
@@ -113,8 +114,7 @@ def add_csv_set(tables: dict[str, Path], dump: Path, scratch: Path, store: Deliv
     with open_duckdb(scratch / "csv_spill") as connection:
         loaded = {name: _load(connection, name, tables.get(name), dump, scratch, out) for name in TABLES}
         for entity, name, key in _CREDITS:
-            rows = connection.execute(f"SELECT count(*) FROM {name} WHERE trim(coalesce({key}, '')) = ''").fetchall()[0][0]
-            out.reject_keyless(entity, name, key, rows)
+            reject_keyless_rows(connection, entity, name, {key: f"nullif(trim({key}), '')"}, out)
         for block in _read_nested(connection, "bp_track", "track_id", "bp_artist_track"):
             store.add("recording", _map_recordings(loaded["bp_track"].locate_rows(block)))
         for block in _read_nested(connection, "bp_release", "release_id", "bp_artist_release"):

@@ -24,6 +24,7 @@ from pipeline.dumps.errors import DumpError
 from pipeline.dumps.fields.delivered_credits import CREDITS
 from pipeline.dumps.platforms.streamsvc_a.track_conforming import stage_albums, stage_artists, stage_genres, stage_tracks
 from pipeline.dumps.readers.parquet_files import KEPT_CHARACTERS, require_bounded
+from pipeline.dumps.staging.keyless_relations import reject_keyless_rows
 from pipeline.dumps.staging.layout_expectations import Expected, split_names
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
@@ -108,7 +109,7 @@ _RELATIONS = {
     "artist_albums": ("album_rowid", "artist_rowid"),
     "artist_genres": ("artist_rowid",),
 }
-"""Tables whose rows only relate others, with their keys."""
+"""Tables whose rows only relate others, with their keys, which are numbers."""
 _PART_SUFFIX = re.compile(r"[-_.](?:part[-_.]?)?\d+.*$")
 _ROLE_PREFIX = "artist_role_"
 
@@ -150,7 +151,8 @@ def stage_tables(tables: dict[str, SourceTable], dump: Path, scratch: Path, out:
     with _name_damaged_file(tables), open_duckdb(scratch / "spill", get_budget().staging_database_limit) as connection:
         for name in COLUMNS:
             _create_view(connection, name, tables.get(name), dump, out)
-        _reject_rows_without_keys(connection, out)
+        for table, keys in _RELATIONS.items():
+            reject_keyless_rows(connection, _ENTITIES[table], table, {key: _KEY.format(key) for key in keys}, out)
         duplicates = _find_duplicates(connection, "tracks")
         for block in _read_tracks(connection):
             out.count_read("source_recording", block.height)
@@ -256,14 +258,6 @@ _NAMED = """(
     QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY source_file, place_in_file) = 1
 )"""
 _NAMED_ARTISTS, _NAMED_ALBUMS = (_NAMED.format(key=_KEY.format("rowid"), table=table) for table in ("artists", "albums"))
-
-
-def _reject_rows_without_keys(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
-    """Reject the rows of each relation that lack a key, or have one that is no number, as one reject per key: they have no id."""
-    for table, keys in _RELATIONS.items():
-        counts = ", ".join(f"count(*) - count({_KEY.format(key)})" for key in keys)
-        for key, lost in zip(keys, connection.execute(f"SELECT {counts} FROM {table}").fetchall()[0], strict=True):
-            out.reject_keyless(_ENTITIES[table], table, key, lost)
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from pipeline.dumps.fields.delivered_credits import CREDITS, join_names
 from pipeline.dumps.fields.lists import list_entries
 from pipeline.dumps.platforms.streamsvc_b.epf_export import COLUMNS, DEPENDENT, export
 from pipeline.dumps.platforms.streamsvc_b.song_conforming import stage_albums, stage_artists, stage_genres, stage_places, stage_songs
+from pipeline.dumps.staging.keyless_relations import reject_keyless_rows
 from pipeline.dumps.staging.record_checks import RowRule, split_rows
 from pipeline.dumps.staging.reject_reasons import Reason
 from pipeline.dumps.staging.sorted_streams import nest_rows, pair_blocks
@@ -47,7 +48,8 @@ def stage_epf(dump: Path, scratch: Path, out: StagingWriter) -> None:
         connection.execute(
             f"CREATE VIEW music AS SELECT * FROM collection WHERE coalesce(trim(media_type_id, '[] '), '1') = '{MUSIC_MEDIA}'"
         )
-        _reject_rows_without_keys(connection, out)
+        for table, keys in _RELATIONS.items():
+            reject_keyless_rows(connection, DEPENDENT.get(table, "source_genre"), table, {key: f"key({key})" for key in keys}, out)
         # The first row of an id in file order counts, as for every platform.
         duplicates = _find_duplicates(connection, "song")
         for block in _read_songs(connection):
@@ -89,13 +91,6 @@ _RELATIONS = {
     "genre_collection": ("collection_id",),
 }
 """Tables whose rows only relate others, with the keys by which they are joined."""
-
-
-def _reject_rows_without_keys(connection: duckdb.DuckDBPyConnection, out: StagingWriter) -> None:
-    for table, keys in _RELATIONS.items():
-        counts = ", ".join(f"count(*) - count(key({key}))" for key in keys)
-        for key, lost in zip(keys, connection.execute(f"SELECT {counts} FROM {table}").fetchall()[0], strict=True):
-            out.reject_keyless(DEPENDENT.get(table, "source_genre"), table, key, lost)
 
 
 def _find_duplicates(connection: duckdb.DuckDBPyConnection, table: str) -> pl.DataFrame:
