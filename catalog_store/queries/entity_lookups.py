@@ -6,6 +6,7 @@ names match when their name keys are equal.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,7 @@ from catalog_store.cursors import Place
 from catalog_store.name_keys import build_name_key
 from catalog_store.queries.entity_names import find_ids_by_name, rank_entities, read_entities
 from catalog_store.queries.pages import BodyPage, check_limit
-from catalog_store.search.pasted_texts import decode_pasted
+from catalog_store.search.pasted_texts import look_up_pasted
 from catalog_store.serving.lookup_keys import BARCODE, TITLE, hash_title, normalize_key, number_entity_space
 from catalog_store.serving.schema import REDIRECT_KINDS
 from catalog_store.serving.store import SET_LIMIT
@@ -76,9 +77,7 @@ def find_release_ids_by_barcodes(store: ServingStore, barcodes: Sequence[str]) -
 def find_release_ids_by_name(store: ServingStore, artist: str, title: str) -> list[int]:
     """Return the releases with that title by an artist of that name; a title that no release has may have been copied with its encoding."""
     artists = set(find_ids_by_name(store, "artist", artist))
-    return _find_by_title(store, artists, title) or (
-        _find_by_title(store, artists, decoded) if (decoded := decode_pasted(title)) != title else []
-    )
+    return look_up_pasted(title, partial(_find_by_title, store, artists))
 
 
 def _find_by_title(store: ServingStore, artists: set[int], title: str) -> list[int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.cursors import Place
 from catalog_store.name_keys import build_name_key
 from catalog_store.queries.pages import check_limit
 from catalog_store.queries.tracks import find_survivor
-from catalog_store.search.pasted_texts import decode_pasted
+from catalog_store.search.pasted_texts import look_up_pasted
 from catalog_store.serving.lookup_keys import NAME_KINDS, hash_name
 from catalog_store.serving.store import SET_LIMIT
 
@@ -52,7 +53,7 @@ def find_ids_by_name(store: ServingStore, kind: str, name: str) -> list[int]:
     alias, a sort name) it counts if nobody with recordings or releases has that name otherwise. A name that nothing has as written may have
     been copied with its encoding.
     """
-    return _find_ids(store, kind, name) or (_find_ids(store, kind, decoded) if (decoded := decode_pasted(name)) != name else [])
+    return look_up_pasted(name, partial(_find_ids, store, kind))
 
 
 def _find_ids(store: ServingStore, kind: str, name: str) -> list[int]:

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from catalog_store.name_keys.title_repair import decode_entities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
 _BYTES = str.maketrans({bytes([byte]).decode("cp1252", "ignore") or chr(byte): chr(byte) for byte in range(0x80, 0xA0)})
@@ -30,6 +34,13 @@ def decode_pasted(text: str) -> str:
     if not decoded.isascii():
         decoded = _decode_again(decoded)
     return decoded if decoded.strip() else text
+
+
+def look_up_pasted(text: str, find: Callable[[str], list[int]]) -> list[int]:
+    """Return what `find` returns for the text as written; if that is nothing, what it returns for the decoded text."""
+    found = find(text)
+    decoded = text if found else decode_pasted(text)
+    return found if decoded == text else find(decoded)
 
 
 def _decode_again(text: str) -> str:
