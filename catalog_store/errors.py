@@ -6,7 +6,11 @@ HTTP does not belong here: the server decides what a code means there. docs/refe
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
+
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Numbers of the system's errors for a disk without room, and for a user whose share of it is used up."""
 
 
 class CatalogError(Exception):

@@ -11,7 +11,6 @@ of one file (file_transfer.py).
 
 from __future__ import annotations
 
-import errno
 import re
 import time
 from contextlib import suppress
@@ -23,7 +22,7 @@ import aiohttp
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from catalog_store.errors import TransferError
+from catalog_store.errors import FULL_DISK, TransferError
 from catalog_store.file_transfer import CONNECT_SECONDS, SILENCE_SECONDS, OfferedFile, TooLongError, download, is_local
 from catalog_store.snapshot import CURRENT, ID_SHAPE, MANIFEST, SNAPSHOTS, Manifest, decode_manifest, hash_file
 
@@ -39,7 +38,6 @@ FIRST_PAUSE_SECONDS = 1.0
 """Pause before the second attempt at a file; doubles each time."""
 LARGEST_MANIFEST_BYTES = 256_000_000
 """A manifest has some 300 bytes a file: room for 800,000 files."""
-FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STORES_OF_S3 = ("s3", "s3a")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH_PART = re.compile(r"[0-9A-Za-z_][0-9A-Za-z._-]*")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from catalog_store.current_link import find_live_folder, flush, flush_folder, require_link
 from catalog_store.errors import (
+    FULL_DISK,
     CatalogError,
     NoSnapshotError,
     PublishBusyError,
@@ -32,7 +33,7 @@ from catalog_store.published_files import link_or_copy
 from catalog_store.published_snapshots import list_snapshots
 from catalog_store.publisher import prune, rollback
 from catalog_store.reader import open_catalog
-from catalog_store.remote_catalog import FULL_DISK, RemoteCatalog
+from catalog_store.remote_catalog import RemoteCatalog
 from catalog_store.snapshot import MANIFEST, REPORTED_BYTES, SNAPSHOTS, Role, find_role, hash_file, read_manifest
 from catalog_store.verified_files import find_verified, mark_verified, read_states
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 
@@ -11,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 
 from catalog_store.database_faults import list_causes
+from catalog_store.errors import FULL_DISK
 
-_CODES = (errno.ENOSPC, errno.EDQUOT)
 _WORDS = (
-    *map(os.strerror, _CODES),  # libraries in Rust and C++ pass the text on without the number
+    *map(os.strerror, FULL_DISK),  # libraries in Rust and C++ pass the text on without the number
     "'max_temp_directory_size'",  # DuckDB calls it a shortage of memory if the disk has no room for spilled rows
     "database or disk is full",
 )
@@ -24,6 +23,6 @@ _OF_LIBRARIES = (OSError, duckdb.Error, pl.exceptions.PolarsError, pa.ArrowExcep
 def is_full_disk(error: BaseException) -> bool:
     """Return whether the error, or one behind it, says that a disk is full."""
     return any(
-        isinstance(one, _OF_LIBRARIES) and (getattr(one, "errno", None) in _CODES or any(words in str(one) for words in _WORDS))
+        isinstance(one, _OF_LIBRARIES) and (getattr(one, "errno", None) in FULL_DISK or any(words in str(one) for words in _WORDS))
         for one in list_causes(error)
     )
