@@ -259,7 +259,7 @@ def _convert(name: str, value: object, place: str) -> Any:  # noqa: ANN401 - the
     if name in _FORMS and converted:
         form, said = _FORMS[name]
         if not form.fullmatch(str(converted)):
-            # That of a mail server may hold a password.
+            # The address of a mail server may hold a password, so the message leaves it out.
             shown = "" if name == "mail_server" else f" = {value!r}"
             raise SettingsError(f"{place}: {name}{shown} is not of the form {said}")
     if name == "proxies":

@@ -1,4 +1,4 @@
-"""What an operator is told when a step meets a full disk. The libraries name neither the disk nor a remedy."""
+"""The failure of a step that meets a full disk. It names the disk and a remedy; the errors of the libraries name neither."""
 
 import shutil
 from collections.abc import Iterator

@@ -26,7 +26,7 @@ from pipeline.build.catalog_claim import CatalogBusyError, Claim, ClaimRecord, H
 from pipeline.build.step_fingerprint import compute_step_fingerprint, hash_program
 from pipeline.build.work_freshness import StaleWorkError, require_live_work
 from pipeline.build.work_state import StartedStep, TableState, WorkState
-from pipeline.defs.full_disks import explain_full_disk
+from pipeline.defs.full_disk_failure import explain_full_disk
 from pipeline.defs.retries import try_again_later
 from pipeline.defs.run_processes import read_process_ids
 from pipeline.dumps.landing.landed_dumps import find_last_good
