@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from pipeline.dumps.staging.staging_writer import StagingWriter
 
+_LONGEST_HEADING = 128 << 10
+"""Characters of the name of a column. Without a limit, a file without line ends would be one name, and the error would show it."""
 _REASONS = {
     "MISSING COLUMNS": Reason.WRONG_COLUMN_COUNT,
     "TOO MANY COLUMNS": Reason.WRONG_COLUMN_COUNT,
@@ -166,5 +168,8 @@ def _read_header(path: Path, delimiter: str, quote: str) -> list[str]:
     with DumpFile(path) as file:
         # `utf-8-sig`, because spreadsheets write a byte order mark, which would become part of the first name.
         head = io.StringIO(file.read(1 << 20).decode("utf-8-sig", "replace"), newline="")
-    rows = csv.reader(head, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE)
-    return [name.strip() for name in next(rows, [])]
+    names = next(csv.reader(head, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE), [])
+    # The reader has such a limit, too, but any code of the process may move it.
+    if any(len(name) > _LONGEST_HEADING for name in names):
+        raise csv.Error(f"a name has more than {_LONGEST_HEADING} characters")
+    return [name.strip() for name in names]

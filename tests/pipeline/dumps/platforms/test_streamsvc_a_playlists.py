@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from typing import TYPE_CHECKING
 
@@ -193,6 +194,15 @@ def test_file_that_was_unpacked_on_the_way_is_read_under_the_name_of_a_packed_on
 
 def test_suffixes_in_capitals_say_how_cells_are_separated(stage: Callable[..., Tables]) -> None:
     assert stage(SONGS__TSV=tsv(song(1)))["source_recording"]["external_id"].to_list() == [base62(1)]
+
+
+def test_a_heading_that_is_too_long_is_refused_whatever_limit_the_process_has(stage: Callable[..., Tables]) -> None:
+    before = csv.field_size_limit(1 << 24)
+    try:
+        with pytest.raises(DumpError, match=r"songs\.tsv: the heading cannot be read .*; fetch it again"):
+            stage(songs__tsv="x" * 200_000)
+    finally:
+        csv.field_size_limit(before)
 
 
 def test_a_file_without_ids_and_a_cut_one_are_refused(stage: Callable[..., Tables], tmp_path: Path) -> None:
